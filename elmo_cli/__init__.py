@@ -1,0 +1,1 @@
+"""elmo: deep contextual word vectors."""

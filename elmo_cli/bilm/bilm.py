@@ -1,0 +1,101 @@
+"""The bidirectional language model of Peters et al. (2018), section 3.1, without its softmax."""
+
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from elmo_cli.bilm.char_cnn import CharCNN
+from elmo_cli.bilm.lstm import BiLSTMLayer
+from elmo_cli.bilm.packing import Packing, pack
+from elmo_cli.config import BiLMConfig
+
+MARKERS_A_SENTENCE = 2  # <S> and </S>, read like tokens
+
+
+class BiLM(nn.Module):
+    """A forward and a backward LSTM stack over one token encoder.
+
+    The stacks know nothing of each other: layer k of a direction reads layer k-1 of the same direction.
+
+    Args:
+        config: shape of encoder and stacks.
+        dropout: rate applied, while training, to the input of every LSTM layer and to the top output, with a fresh
+            mask for each row. The skip path carries the dropped input, as in bilm-tf.
+    """
+
+    def __init__(self, config: BiLMConfig, *, dropout: float = 0.0) -> None:
+        super().__init__()
+        self.config = config
+        self.dropout = nn.Dropout(dropout)
+        self.token_encoder = CharCNN(config.char_cnn, config.lstm.projection_dim)
+        self.layers = nn.ModuleList(BiLSTMLayer(config.lstm) for _ in range(config.lstm.layers))
+
+    def initialise(self, generator: torch.Generator) -> None:
+        """Draw all weights afresh."""
+        self.token_encoder.initialise(generator)
+        for layer in self.layers:
+            layer.initialise(generator)
+
+    def forward(
+        self, tokens: Float[Tensor, "rows dim"], packing: Packing
+    ) -> list[Float[Tensor, "2 rows dim"]]:
+        """Return the output of each biLSTM layer, bottom first, each direction in its own reading order.
+
+        Args:
+            tokens: packed token vectors, the sentence markers' among them.
+            packing: their layout.
+        """
+        x = torch.stack((tokens, tokens[packing.reverse]))
+        outputs = []
+        for number, layer in enumerate(self.layers):
+            x = self.dropout(x)
+            h = layer(x, packing.step_sizes)
+            x = h + x if number > 0 and self.config.lstm.skip_connections else h
+            outputs.append(x)
+        return outputs
+
+    def language_model_states(
+        self, tokens: Float[Tensor, "rows dim"], packing: Packing
+    ) -> tuple[Float[Tensor, "rows dim"], Float[Tensor, "rows dim"]]:
+        """Return what the softmax reads: the forward and the backward LM's top output, both in packed order.
+
+        Row t of the first has read the sentence up to and including t and predicts token t+1; row t of the second
+        has read it from the end down to t and predicts token t-1.
+        """
+        top = self.dropout(self.forward(tokens, packing)[-1])
+        return top[0], top[1][packing.reverse]
+
+    @torch.no_grad()
+    def embed(
+        self, type_vectors: Float[Tensor, "types dim"], tokens: Int[Tensor, " marked"], lengths: Sequence[int]
+    ) -> Float[Tensor, "layers unmarked width"]:
+        """Return all layers of the tokens of a batch, without the markers, sentences end to end as given.
+
+        Layer 0 is the token encoder's vector twice; layer k is ``[forward_k ; backward_k]``.
+
+        Args:
+            type_vectors: the token encoder's output for the distinct types of the batch.
+            tokens: row of ``type_vectors`` of each token, markers included, sentences end to end.
+            lengths: number of tokens of each sentence, markers included.
+        """
+        packing = pack(lengths).to(type_vectors.device)
+        inner = _inner_positions(lengths, type_vectors.device)
+        place = torch.empty_like(packing.order)
+        place[packing.order] = torch.arange(place.numel(), device=place.device)
+        kept = place[inner]  # packed row of each token that is no marker
+        mirrored = packing.reverse[kept]
+        x = type_vectors[tokens[packing.order]]
+        outputs = self.forward(x, packing)
+        doubled = x[kept].repeat(1, 2)
+        return torch.stack([doubled, *(torch.cat((h[0][kept], h[1][mirrored]), dim=1) for h in outputs)])
+
+
+def _inner_positions(lengths: Sequence[int], device: torch.device) -> Int[Tensor, " unmarked"]:
+    """Return the end-to-end positions of all tokens but each sentence's first and last."""
+    ends = torch.tensor(lengths, dtype=torch.int64, device=device).cumsum(0)
+    inner = torch.ones(int(ends[-1]) if len(lengths) else 0, dtype=torch.bool, device=device)
+    inner[ends - 1] = False
+    inner[ends - torch.tensor(lengths, dtype=torch.int64, device=device)] = False
+    return inner.nonzero().squeeze(1)

@@ -1,0 +1,74 @@
+"""The token encoder: a word type's characters to one vector, whatever its neighbours are."""
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from elmo_cli.bilm.highway import Highway
+from elmo_cli.config import CharCNNConfig
+from elmo_cli.text.characters import CHARACTER_COUNT, PADDING
+
+
+class CharCNN(nn.Module):
+    """Characters -> convolutions -> max over positions -> activation -> highway -> projection.
+
+    Peters et al. (2018), section 3.4, with the order of operations of bilm-tf. The projection is left out where
+    it would not change the width (``filter_count == output_dim``).
+
+    Args:
+        config: shape of the encoder.
+        output_dim: width of a token's vector, the LSTM's projection size.
+    """
+
+    def __init__(self, config: CharCNNConfig, output_dim: int) -> None:
+        super().__init__()
+        self.config = config
+        self.embedding = nn.Embedding(CHARACTER_COUNT, config.embedding_dim)
+        self.convolutions = nn.ModuleList(
+            nn.Conv1d(config.embedding_dim, count, width) for width, count in config.filters
+        )
+        self.highways = nn.ModuleList(Highway(config.filter_count) for _ in range(config.highway_layers))
+        projected = config.filter_count != output_dim
+        self.projection = nn.Linear(config.filter_count, output_dim) if projected else None
+
+    def initialise(self, generator: torch.Generator) -> None:
+        """Draw the weights as bilm-tf does; all biases start at 0 but the highway gates'."""
+        nn.init.uniform_(self.embedding.weight, -1.0, 1.0, generator=generator)
+        for convolution in self.convolutions:
+            if self.config.activation == "relu":
+                nn.init.uniform_(convolution.weight, -0.05, 0.05, generator=generator)
+            else:
+                fan_in = convolution.weight[0].numel()
+                nn.init.normal_(convolution.weight, std=fan_in**-0.5, generator=generator)
+            nn.init.zeros_(convolution.bias)
+        for highway in self.highways:
+            highway.initialise(generator)
+        if self.projection is not None:
+            nn.init.normal_(self.projection.weight, std=self.config.filter_count**-0.5, generator=generator)
+            nn.init.zeros_(self.projection.bias)
+
+    def forward(self, chars: Int[Tensor, "types chars"]) -> Float[Tensor, "types dim"]:
+        """Return one vector for each row of character ids.
+
+        Args:
+            chars: ids 0..260 of each type, padded to the model's ``max_characters``.
+        """
+        x = self.embedding(self._without_idle_padding(chars)).transpose(1, 2)  # [types, embedding, chars]
+        pooled = [convolution(x).amax(dim=2) for convolution in self.convolutions]
+        # The activation is monotone, so it may follow the maximum, where it has fewer values to work on.
+        h = torch.cat(pooled, dim=1)
+        h = torch.relu(h) if self.config.activation == "relu" else torch.tanh(h)
+        for highway in self.highways:
+            h = highway(h)
+        return h if self.projection is None else self.projection(h)
+
+    def _without_idle_padding(self, chars: Int[Tensor, "types chars"]) -> Int[Tensor, "types chars2"]:
+        """Cut columns that cannot change the result.
+
+        Past the longest word all windows read padding alone and give one and the same value, so one such window of
+        each filter is enough: as many columns of padding stay as the widest filter has.
+        """
+        used = (chars != PADDING).any(dim=0)
+        longest = int(used.nonzero()[-1]) + 1 if bool(used.any()) else 0
+        widest = max(width for width, _ in self.config.filters)
+        return chars[:, : longest + widest]

@@ -1,0 +1,129 @@
+"""One biLSTM layer with projection and clipping, both directions side by side in every tensor.
+
+The arithmetic is that of bilm-tf's ``LSTMCell`` (Sak et al. 2014, with clipping)::
+
+    [i f o j] = x W_input + h W_recurrent + b
+    c = clip(sigmoid(f + 1) * c + sigmoid(i) * tanh(j))
+    h = clip((sigmoid(o) * tanh(c)) W_projection)
+
+Axis 0 of every tensor here is the direction, 0 forward and 1 backward, so that one batched product serves both.
+Rows are packed (see `packing`), the backward direction's in its own reading order.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from elmo_cli.bilm.lstm_gradient import LSTMFunction
+from elmo_cli.config import LSTMConfig
+
+# Order of the gates in the weights' columns: the three sigmoids stand together, so that one call computes them.
+GATES = ("input", "forget", "output", "candidate")
+FORGET_BIAS = 1.0  # added at run time, never stored
+_BLOCK_ROWS = 1024  # rows whose input products are computed at once: large enough for a fast product, small to hold
+
+
+class BiLSTMLayer(nn.Module):
+    """Both directions of one layer; they share nothing but their shape.
+
+    Args:
+        config: the shape. The input is as wide as the output, ``projection_dim``.
+    """
+
+    def __init__(self, config: LSTMConfig) -> None:
+        super().__init__()
+        self.config = config
+        dim, gates = config.projection_dim, 4 * config.cell_dim
+        self.input_weight = nn.Parameter(torch.empty(2, dim, gates))
+        self.recurrent_weight = nn.Parameter(torch.empty(2, dim, gates))
+        self.bias = nn.Parameter(torch.empty(2, gates))
+        self.projection = nn.Parameter(torch.empty(2, config.cell_dim, dim)) if config.has_projection else None
+
+    def initialise(self, generator: torch.Generator) -> None:
+        """Draw the weights as bilm-tf does: Glorot uniform over each whole matrix, biases 0."""
+        dim, gates = self.config.projection_dim, 4 * self.config.cell_dim
+        bound = (6 / (2 * dim + gates)) ** 0.5  # the kernel holds input and recurrent rows together
+        nn.init.uniform_(self.input_weight, -bound, bound, generator=generator)
+        nn.init.uniform_(self.recurrent_weight, -bound, bound, generator=generator)
+        nn.init.zeros_(self.bias)
+        if self.projection is not None:
+            bound = (6 / (self.config.cell_dim + dim)) ** 0.5
+            nn.init.uniform_(self.projection, -bound, bound, generator=generator)
+
+    def forward(
+        self, x: Float[Tensor, "2 rows dim"], step_sizes: Sequence[int]
+    ) -> Float[Tensor, "2 rows dim"]:
+        """Run both directions over packed rows from a zero state and return the hidden states."""
+        bias = self.run_time_bias()
+        clips = (self.config.cell_clip, self.config.projection_clip)
+        weights = (self.input_weight, self.recurrent_weight, bias, self.projection)
+        if torch.is_grad_enabled():
+            output: Tensor = LSTMFunction.apply(x, *weights, tuple(step_sizes), *clips)  # type: ignore[no-untyped-call]
+            return output
+        return run_lstm(x, *weights, step_sizes, *clips)
+
+    def run_time_bias(self) -> Float[Tensor, "2 gates"]:
+        """Return the bias with `FORGET_BIAS` added to the forget gate's slice."""
+        cell_dim = self.config.cell_dim
+        offset = torch.zeros_like(self.bias)
+        offset[:, cell_dim : 2 * cell_dim] = FORGET_BIAS
+        return self.bias + offset
+
+
+def run_lstm(
+    x: Float[Tensor, "2 rows dim"],
+    input_weight: Float[Tensor, "2 dim gates"],
+    recurrent_weight: Float[Tensor, "2 dim gates"],
+    bias: Float[Tensor, "2 gates"],
+    projection: Float[Tensor, "2 cell dim"] | None,
+    step_sizes: Sequence[int],
+    cell_clip: float | None,
+    projection_clip: float | None,
+) -> Float[Tensor, "2 rows dim"]:
+    """Return the hidden states [2, rows, dim]; nothing is kept for a backward pass.
+
+    Input products do not depend on the state, so they are computed for many time steps at once.
+    """
+    output = torch.empty_like(x)
+    if not step_sizes:
+        return output
+    cell_dim = input_weight.shape[2] // 4
+    h = x.new_zeros(2, step_sizes[0], x.shape[2])
+    c = x.new_zeros(2, step_sizes[0], cell_dim)
+    for first, last, steps in step_blocks(step_sizes, _BLOCK_ROWS):
+        from_input = torch.baddbmm(bias.unsqueeze(1), x[:, first:last], input_weight)
+        start = 0
+        for size in steps:
+            gates = torch.baddbmm(from_input[:, start : start + size], h[:, :size], recurrent_weight)
+            gates[..., : 3 * cell_dim].sigmoid_()
+            i, f, o, j = gates.split(cell_dim, dim=2)
+            c = (c[:, :size] * f).addcmul_(i, j.tanh_())
+            if cell_clip is not None:
+                c.clamp_(-cell_clip, cell_clip)
+            h = torch.tanh(c).mul_(o)
+            if projection is not None:
+                h = torch.bmm(h, projection)
+                if projection_clip is not None:
+                    h.clamp_(-projection_clip, projection_clip)
+            output[:, first + start : first + start + size] = h
+            start += size
+    return output
+
+
+def step_blocks(step_sizes: Sequence[int], rows: int) -> Iterator[tuple[int, int, list[int]]]:
+    """Cut the time steps into blocks of at least ``rows`` rows (the last may be smaller).
+
+    Yields:
+        First row, row after the last, and the step sizes of each block.
+    """
+    first, last, steps = 0, 0, []
+    for size in step_sizes:
+        steps.append(size)
+        last += size
+        if last - first >= rows:
+            yield first, last, steps
+            first, steps = last, []
+    if steps:
+        yield first, last, steps

@@ -1,0 +1,140 @@
+"""Shapes of models as frozen dataclasses, the presets, and their JSON form."""
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from elmo_cli.errors import ConfigError, ModelError
+
+ACTIVATIONS = ("relu", "tanh")
+
+
+def _require(holds: bool, message: str) -> None:
+    if not holds:
+        raise ConfigError(message)
+
+
+@dataclass(frozen=True, slots=True)
+class CharCNNConfig:
+    """Shape of the token encoder: characters -> convolutions -> highway -> projection."""
+
+    embedding_dim: int = 16  # of one character id
+    filters: tuple[tuple[int, int], ...] = ((1, 32), (2, 32), (3, 64), (4, 128), (5, 256))  # (width, count)
+    activation: str = "relu"  # of the pooled convolutions; the highway's own is always relu
+    highway_layers: int = 1
+    max_characters: int = 50  # ids a token, its begin and end marks included; longer words are cut on bytes
+
+    def __post_init__(self) -> None:
+        widths = [width for width, _ in self.filters]
+        _require(bool(self.filters), "char_cnn.filters is empty")
+        _require(min(self.embedding_dim, *(n for pair in self.filters for n in pair)) > 0, "char_cnn sizes must be > 0")
+        _require(self.highway_layers >= 0, f"char_cnn.highway_layers is {self.highway_layers}")
+        _require(self.activation in ACTIVATIONS, f"char_cnn.activation is {self.activation!r}, not relu or tanh")
+        _require(self.max_characters >= 3, f"char_cnn.max_characters is {self.max_characters}, at least 3 are needed")
+        _require(max(widths) <= self.max_characters, f"a filter of width {max(widths)} is wider than a token")
+
+    @property
+    def filter_count(self) -> int:
+        """Number of filters of all widths together."""
+        return sum(count for _, count in self.filters)
+
+
+@dataclass(frozen=True, slots=True)
+class LSTMConfig:
+    """Shape of the stack of LSTMs with projection, the same for both directions."""
+
+    cell_dim: int = 512
+    projection_dim: int = 128
+    layers: int = 2
+    cell_clip: float | None = 3.0  # None: no clipping
+    projection_clip: float | None = 3.0  # applied only where there is a projection
+    skip_connections: bool = True  # from the second layer on, a layer's input is added to its output
+
+    def __post_init__(self) -> None:
+        _require(min(self.cell_dim, self.projection_dim, self.layers) > 0, "lstm sizes must be > 0")
+        _require(
+            self.projection_dim <= self.cell_dim,
+            f"lstm.projection_dim {self.projection_dim} is larger than cell_dim {self.cell_dim}",
+        )
+        for name, clip in (("cell_clip", self.cell_clip), ("projection_clip", self.projection_clip)):
+            _require(clip is None or clip > 0, f"lstm.{name} is {clip}; leave it out for no clipping")
+
+    @property
+    def has_projection(self) -> bool:
+        """Whether the hidden state is projected; with equal sizes it is the cell's output as it is."""
+        return self.projection_dim < self.cell_dim
+
+
+@dataclass(frozen=True, slots=True)
+class BiLMConfig:
+    """Shape of a bidirectional language model, without its softmax."""
+
+    char_cnn: CharCNNConfig = field(default_factory=CharCNNConfig)
+    lstm: LSTMConfig = field(default_factory=LSTMConfig)
+
+    @property
+    def layer_count(self) -> int:
+        """Number of layers a token has: the char CNN's (0) and one for each biLSTM layer."""
+        return self.lstm.layers + 1
+
+    @property
+    def vector_dim(self) -> int:
+        """Width of a layer's vector: both directions side by side."""
+        return 2 * self.lstm.projection_dim
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain dicts and lists that `bilm_config_from_json` reads back."""
+        return asdict(self)
+
+
+def bilm_config_from_json(data: dict[str, Any]) -> BiLMConfig:
+    """Read a shape written by `BiLMConfig.to_json`.
+
+    Raises:
+        ModelError: a key is unknown or a value makes no sense.
+    """
+    try:
+        cnn = dict(data["char_cnn"])
+        cnn["filters"] = tuple((int(width), int(count)) for width, count in cnn["filters"])
+        return BiLMConfig(char_cnn=CharCNNConfig(**cnn), lstm=LSTMConfig(**data["lstm"]))
+    except (KeyError, TypeError, ValueError, ConfigError) as error:
+        raise ModelError(f"the shape of the model cannot be read: {error}") from error
+
+
+_PUBLISHED_FILTERS = ((1, 32), (2, 32), (3, 64), (4, 128), (5, 256), (6, 512), (7, 1024))
+
+
+def _published(cell_dim: int, projection_dim: int, highway_layers: int) -> BiLMConfig:
+    """Return one of the shapes of Peters et al. (2018), with 2,048 filters."""
+    return BiLMConfig(
+        char_cnn=CharCNNConfig(filters=_PUBLISHED_FILTERS, highway_layers=highway_layers),
+        lstm=LSTMConfig(cell_dim=cell_dim, projection_dim=projection_dim),
+    )
+
+
+PRESETS: dict[str, BiLMConfig] = {
+    # For tests and for texts of a few hundred sentences.
+    "tiny": BiLMConfig(
+        char_cnn=CharCNNConfig(embedding_dim=8, filters=((1, 8), (2, 16), (3, 24))),
+        lstm=LSTMConfig(cell_dim=64, projection_dim=32),
+    ),
+    # The default: a third of a step goes into each of char CNN, LSTMs and softmax on two CPU cores.
+    "small": BiLMConfig(
+        char_cnn=CharCNNConfig(filters=((1, 32), (2, 32), (3, 64), (4, 128), (5, 256))),
+        lstm=LSTMConfig(cell_dim=512, projection_dim=128),
+    ),
+    "elmo-small": _published(1024, 128, 1),
+    "elmo-medium": _published(2048, 256, 1),
+    "elmo-original": _published(4096, 512, 2),
+}
+DEFAULT_PRESET = "small"
+
+
+def preset(name: str) -> BiLMConfig:
+    """Return a preset's shape by its name.
+
+    Raises:
+        ConfigError: there is no such preset.
+    """
+    if name not in PRESETS:
+        raise ConfigError(f"no preset {name!r}", fix=f"choose one of {', '.join(PRESETS)}")
+    return PRESETS[name]

@@ -1,0 +1,72 @@
+"""The kinds of trouble a user can cause or meet, each with its place, its remedy and its exit code."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where in the input something stands: a file (or ``<stdin>``) and, where known, a line counted from 1."""
+
+    source: str
+    line: int | None = None
+
+    def __str__(self) -> str:
+        return self.source if self.line is None else f"{self.source}:{self.line}"
+
+
+class ElmoError(Exception):
+    """Something a user can understand and mend.
+
+    Args:
+        message: what happened, with the actual value.
+        where: the file and line, when there is one.
+        fix: what to do about it, as an action.
+    """
+
+    exit_code = 1
+
+    def __init__(self, message: str, *, where: Place | None = None, fix: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.where = where
+        self.fix = fix
+
+    def __str__(self) -> str:
+        first = self.message if self.where is None else f"{self.where}: {self.message}"
+        return first if self.fix is None else f"{first}\n  fix: {self.fix}"
+
+
+class DataError(ElmoError):
+    """An input that cannot be used: missing, unreadable, not text, of the wrong form."""
+
+
+class ModelError(ElmoError):
+    """A model that cannot be found or read, or that does not fit what is asked of it."""
+
+
+class OutputError(ElmoError):
+    """An answer that cannot be written: no space, no permission, a target that exists."""
+
+
+class ConfigError(ElmoError):
+    """A setting that makes no sense, on the command line or in a file."""
+
+    exit_code = 2
+
+
+class TrainingDiverged(ElmoError):
+    """The loss is no longer a number; the last good state is kept."""
+
+    exit_code = 3
+
+
+class Interrupted(ElmoError):
+    """Stopped by a signal, after saving.
+
+    Args:
+        signal_number: 2 for SIGINT, 15 for SIGTERM; the exit code is 128 more, as shells count.
+    """
+
+    def __init__(self, message: str, *, signal_number: int, fix: str | None = None) -> None:
+        super().__init__(message, fix=fix)
+        self.exit_code = 128 + signal_number

@@ -1,0 +1,59 @@
+"""How a procedure tells what it is doing, without knowing who listens: a terminal, a log, a test, nobody."""
+
+from types import TracebackType
+from typing import Protocol, Self
+
+
+class Progress(Protocol):
+    """One piece of work under way, used as a context manager."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+    def update(self, done: float, status: str = "") -> None:
+        """Say how far the work is, in the unit it was announced with, and a few words on its state."""
+
+
+class Reporter(Protocol):
+    """Takes notes, warnings and progress. Nothing it does may change a result."""
+
+    def note(self, text: str) -> None:
+        """Tell something the user may want to know."""
+
+    def warn(self, text: str) -> None:
+        """Tell something the user should look at."""
+
+    def progress(self, title: str, total: float | None, unit: str) -> Progress:
+        """Announce a piece of work of ``total`` units (None: not known)."""
+
+
+class SilentProgress:
+    """A `Progress` that nobody watches."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        return None
+
+    def update(self, done: float, status: str = "") -> None:
+        """Do nothing."""
+
+
+class SilentReporter:
+    """A `Reporter` that keeps everything to itself: the default of the Python API."""
+
+    def note(self, text: str) -> None:
+        """Do nothing."""
+
+    def warn(self, text: str) -> None:
+        """Do nothing."""
+
+    def progress(self, title: str, total: float | None, unit: str) -> SilentProgress:
+        """Return a progress that nobody watches."""
+        return SilentProgress()

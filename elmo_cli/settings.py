@@ -1,0 +1,49 @@
+"""What the environment says: the one place that reads ``os.environ``."""
+
+import os
+from pathlib import Path
+
+DEFAULT_MODEL = "small-en"
+
+
+def model_folders() -> list[Path]:
+    """Return the folders in which a model's name is looked up, in order.
+
+    ``./models``, each folder of ``$ELMO_MODELS``, the user's data folder, the models that ship with the package.
+    """
+    named = [Path(part) for part in os.environ.get("ELMO_MODELS", "").split(os.pathsep) if part]
+    return [Path("models"), *named, data_folder() / "models", *_shipped_folders()]
+
+
+def data_folder() -> Path:
+    """Return the user's data folder for elmo, ``$XDG_DATA_HOME/elmo`` or ``~/.local/share/elmo``."""
+    return _xdg_folder("XDG_DATA_HOME", ".local/share")
+
+
+def cache_folder() -> Path:
+    """Return the folder for what can be made again: ``$ELMO_CACHE``, else ``$XDG_CACHE_HOME/elmo``."""
+    named = os.environ.get("ELMO_CACHE")
+    return Path(named) if named else _xdg_folder("XDG_CACHE_HOME", ".cache")
+
+
+def available_cpus() -> int:
+    """Return the number of processors this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _xdg_folder(variable: str, fallback: str) -> Path:
+    """Return the elmo folder under an XDG base folder; a relative value is ignored, as the XDG rules ask."""
+    named = os.environ.get(variable, "")
+    base = Path(named) if os.path.isabs(named) else Path(os.path.expanduser("~")) / fallback
+    return base / "elmo"
+
+
+def _shipped_folders() -> list[Path]:
+    """Return the models inside an installed package and, run from a checkout, the ones beside the package."""
+    package = Path(__file__).resolve().parent
+    folders = [package / "bundled"]
+    if (package.parent / "pyproject.toml").is_file():
+        folders.append(package.parent / "models")
+    return folders
