@@ -1,11 +1,13 @@
 """Shapes of models as frozen dataclasses, the presets, and their JSON form."""
 
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal
 
 from elmo_cli.errors import ConfigError, ModelError
 
 ACTIVATIONS = ("relu", "tanh")
+DType = Literal["float32", "float16"]
+DTYPES: tuple[DType, ...] = ("float32", "float16")  # in which weights and vectors are stored; the arithmetic is float32
 
 
 def _require(holds: bool, message: str) -> None:
@@ -138,3 +140,55 @@ def preset(name: str) -> BiLMConfig:
     if name not in PRESETS:
         raise ConfigError(f"no preset {name!r}", fix=f"choose one of {', '.join(PRESETS)}")
     return PRESETS[name]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What ends a training run, whichever comes first; None where nothing is said."""
+
+    epochs: int | None = None
+    max_steps: int | None = None
+    max_time_s: float | None = None
+
+    def applied_to(self, settings: "TrainingSettings") -> "TrainingSettings":
+        """Return settings in which these limits stand, and the old ones where these are None."""
+        return replace(
+            settings,
+            epochs=self.epochs or settings.epochs,
+            max_steps=self.max_steps or settings.max_steps,
+            max_time_s=self.max_time_s or settings.max_time_s,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingSettings:
+    """How a biLM is trained. Every default holds from 20 sentences to hundreds of millions of tokens."""
+
+    preset: str = DEFAULT_PRESET
+    epochs: int | None = None  # None: by the size of the text
+    max_steps: int | None = None
+    max_time_s: float | None = None  # seconds of training, over all resumed parts
+    batch_tokens: int = 2048  # a step, sentence markers included
+    learning_rate: float = 0.004  # of Adam, at its highest
+    warmup_steps: int = 100
+    dropout: float = 0.1  # at the places of bilm-tf
+    clip_norm: float = 1.0  # of the gradient of the mean loss
+    negatives: int = 2048  # a direction and step, where the softmax is sampled
+    sampled_above: int = 10_000  # word types; smaller vocabularies use the full softmax
+    vocab_size: int = 50_000  # word types at most, the special ones not counted
+    min_count: int | None = None  # None: 2, or 1 for less than 10,000 tokens
+    max_sentence_tokens: int = 250  # longer sentences are cut into pieces
+    seed: int = 1
+    checkpoint_s: float = 300.0  # seconds between checkpoints
+    weights_dtype: str = "float32"  # of the model's file
+
+    def __post_init__(self) -> None:
+        preset(self.preset)
+        for name in ("epochs", "max_steps", "max_time_s", "batch_tokens", "negatives", "vocab_size", "min_count"):
+            value = getattr(self, name)
+            _require(value is None or value > 0, f"{name} is {value}; it must be more than 0")
+        _require(self.max_sentence_tokens > 0, f"max_sentence_tokens is {self.max_sentence_tokens}")
+        _require(self.learning_rate > 0, f"learning_rate is {self.learning_rate}; it must be more than 0")
+        _require(0 <= self.dropout < 1, f"dropout is {self.dropout}; it must be at least 0 and less than 1")
+        _require(self.clip_norm > 0, f"clip_norm is {self.clip_norm}; it must be more than 0")
+        _require(self.weights_dtype in DTYPES, f"weights_dtype is {self.weights_dtype!r}, not {' or '.join(DTYPES)}")

@@ -1,13 +1,13 @@
 """How a procedure tells what it is doing, without knowing who listens: a terminal, a log, a test, nobody."""
 
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Protocol
 
 
 class Progress(Protocol):
     """One piece of work under way, used as a context manager."""
 
-    def __enter__(self) -> Self: ...
+    def __enter__(self) -> "Progress": ...
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -33,7 +33,7 @@ class Reporter(Protocol):
 class SilentProgress:
     """A `Progress` that nobody watches."""
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> "SilentProgress":
         return self
 
     def __exit__(

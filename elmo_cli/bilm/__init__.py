@@ -1,0 +1,1 @@
+"""The biLM as torch modules. Knows no files and no text, and prints nothing."""

@@ -1,12 +1,14 @@
 """The bidirectional language model of Peters et al. (2018), section 3.1, without its softmax."""
 
 from collections.abc import Sequence
+from typing import cast
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from elmo_cli.bilm.char_cnn import CharCNN
+from elmo_cli.bilm.dropout import SeededDropout
 from elmo_cli.bilm.lstm import BiLSTMLayer
 from elmo_cli.bilm.packing import Packing, pack
 from elmo_cli.config import BiLMConfig
@@ -28,30 +30,28 @@ class BiLM(nn.Module):
     def __init__(self, config: BiLMConfig, *, dropout: float = 0.0) -> None:
         super().__init__()
         self.config = config
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = SeededDropout(dropout)
         self.token_encoder = CharCNN(config.char_cnn, config.lstm.projection_dim)
         self.layers = nn.ModuleList(BiLSTMLayer(config.lstm) for _ in range(config.lstm.layers))
 
     def initialise(self, generator: torch.Generator) -> None:
         """Draw all weights afresh."""
         self.token_encoder.initialise(generator)
-        for layer in self.layers:
+        for layer in cast(list[BiLSTMLayer], self.layers):
             layer.initialise(generator)
 
-    def forward(
-        self, tokens: Float[Tensor, "rows dim"], packing: Packing
-    ) -> list[Float[Tensor, "2 rows dim"]]:
+    def forward(self, tokens: Float[Tensor, "rows dim"], packing: Packing) -> list[Float[Tensor, "2 rows dim"]]:
         """Return the output of each biLSTM layer, bottom first, each direction in its own reading order.
 
         Args:
             tokens: packed token vectors, the sentence markers' among them.
             packing: their layout.
         """
-        x = torch.stack((tokens, tokens[packing.reverse]))
+        x = torch.stack((tokens, tokens.index_select(0, packing.reverse)))
         outputs = []
         for number, layer in enumerate(self.layers):
             x = self.dropout(x)
-            h = layer(x, packing.step_sizes)
+            h = layer(x, packing)
             x = h + x if number > 0 and self.config.lstm.skip_connections else h
             outputs.append(x)
         return outputs
@@ -65,7 +65,7 @@ class BiLM(nn.Module):
         has read it from the end down to t and predicts token t-1.
         """
         top = self.dropout(self.forward(tokens, packing)[-1])
-        return top[0], top[1][packing.reverse]
+        return top[0], top[1].index_select(0, packing.reverse)
 
     @torch.no_grad()
     def embed(

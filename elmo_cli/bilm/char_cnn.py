@@ -1,5 +1,7 @@
 """The token encoder: a word type's characters to one vector, whatever its neighbours are."""
 
+from typing import cast
+
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
@@ -34,14 +36,15 @@ class CharCNN(nn.Module):
     def initialise(self, generator: torch.Generator) -> None:
         """Draw the weights as bilm-tf does; all biases start at 0 but the highway gates'."""
         nn.init.uniform_(self.embedding.weight, -1.0, 1.0, generator=generator)
-        for convolution in self.convolutions:
+        for convolution in cast(list[nn.Conv1d], self.convolutions):
             if self.config.activation == "relu":
                 nn.init.uniform_(convolution.weight, -0.05, 0.05, generator=generator)
             else:
                 fan_in = convolution.weight[0].numel()
                 nn.init.normal_(convolution.weight, std=fan_in**-0.5, generator=generator)
-            nn.init.zeros_(convolution.bias)
-        for highway in self.highways:
+            if convolution.bias is not None:
+                nn.init.zeros_(convolution.bias)
+        for highway in cast(list[Highway], self.highways):
             highway.initialise(generator)
         if self.projection is not None:
             nn.init.normal_(self.projection.weight, std=self.config.filter_count**-0.5, generator=generator)

@@ -17,6 +17,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from elmo_cli.bilm.lstm_gradient import LSTMFunction
+from elmo_cli.bilm.packing import Packing
 from elmo_cli.config import LSTMConfig
 
 # Order of the gates in the weights' columns: the three sigmoids stand together, so that one call computes them.
@@ -52,17 +53,15 @@ class BiLSTMLayer(nn.Module):
             bound = (6 / (self.config.cell_dim + dim)) ** 0.5
             nn.init.uniform_(self.projection, -bound, bound, generator=generator)
 
-    def forward(
-        self, x: Float[Tensor, "2 rows dim"], step_sizes: Sequence[int]
-    ) -> Float[Tensor, "2 rows dim"]:
+    def forward(self, x: Float[Tensor, "2 rows dim"], packing: Packing) -> Float[Tensor, "2 rows dim"]:
         """Run both directions over packed rows from a zero state and return the hidden states."""
         bias = self.run_time_bias()
         clips = (self.config.cell_clip, self.config.projection_clip)
         weights = (self.input_weight, self.recurrent_weight, bias, self.projection)
         if torch.is_grad_enabled():
-            output: Tensor = LSTMFunction.apply(x, *weights, tuple(step_sizes), *clips)  # type: ignore[no-untyped-call]
+            output: Tensor = LSTMFunction.apply(x, *weights, packing, *clips)  # type: ignore[no-untyped-call]
             return output
-        return run_lstm(x, *weights, step_sizes, *clips)
+        return run_lstm(x, *weights, packing.step_sizes, *clips)
 
     def run_time_bias(self) -> Float[Tensor, "2 gates"]:
         """Return the bias with `FORGET_BIAS` added to the forget gate's slice."""

@@ -12,25 +12,27 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from elmo_cli.bilm.packing import Packing
+
 _sigmoid_backward = torch.ops.aten.sigmoid_backward.grad_input
 _tanh_backward = torch.ops.aten.tanh_backward.grad_input
 
 
 class LSTMFunction(torch.autograd.Function):
-    """``apply(x, input_weight, recurrent_weight, bias, projection, step_sizes, cell_clip, projection_clip)``.
+    """``apply(x, input_weight, recurrent_weight, bias, projection, packing, cell_clip, projection_clip)``.
 
     Takes and returns what `lstm.run_lstm` does.
     """
 
     @staticmethod
     def forward(
-        ctx: Any,
+        ctx: Any,  # noqa: ANN401
         x: Float[Tensor, "2 rows dim"],
         input_weight: Float[Tensor, "2 dim gates"],
         recurrent_weight: Float[Tensor, "2 dim gates"],
         bias: Float[Tensor, "2 gates"],
         projection: Float[Tensor, "2 cell dim"] | None,
-        step_sizes: tuple[int, ...],
+        packing: Packing,
         cell_clip: float | None,
         projection_clip: float | None,
     ) -> Float[Tensor, "2 rows dim"]:
@@ -41,7 +43,7 @@ class LSTMFunction(torch.autograd.Function):
         output = torch.empty_like(x)
         h = c = None
         start = 0
-        for size in step_sizes:
+        for size in packing.step_sizes:
             rows = slice(start, start + size)
             now = gates[:, rows]
             if h is not None:
@@ -61,22 +63,29 @@ class LSTMFunction(torch.autograd.Function):
             output[:, rows] = h
             start += size
         ctx.save_for_backward(x, input_weight, recurrent_weight, projection, gates, cells, output)
-        ctx.step_sizes, ctx.cell_clip, ctx.projection_clip = step_sizes, cell_clip, projection_clip
+        ctx.packing, ctx.cell_clip, ctx.projection_clip = packing, cell_clip, projection_clip
         return output
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:  # noqa: ANN401
         """Return the gradients of the five tensors, and None for the three settings."""
         x, input_weight, recurrent_weight, projection, gates, cells, output = ctx.saved_tensors
-        step_sizes, projection_clip = ctx.step_sizes, ctx.projection_clip
+        packing: Packing = ctx.packing
         d_output = gradients[0].clone(memory_format=torch.contiguous_format)
         d_gates = _gate_gradients(
-            d_output, recurrent_weight, projection, gates, cells, output, step_sizes, ctx.cell_clip, projection_clip
+            d_output,
+            recurrent_weight,
+            projection,
+            gates,
+            cells,
+            output,
+            packing.step_sizes,
+            ctx.cell_clip,
+            ctx.projection_clip,
         )
-        previous = _previous_rows(step_sizes, x.device)
-        first = step_sizes[0] if step_sizes else 0
         d_input_weight = torch.bmm(x.transpose(1, 2), d_gates)
-        d_recurrent_weight = torch.bmm(output[:, previous].transpose(1, 2), d_gates[:, first:])
+        before = output.index_select(1, packing.previous)  # the hidden state each later row started from
+        d_recurrent_weight = torch.bmm(before.transpose(1, 2), d_gates[:, packing.sentence_count :])
         d_projection = None
         if projection is not None:
             m = gates[..., 2 * cells.shape[2] : 3 * cells.shape[2]] * torch.tanh(cells)
@@ -137,12 +146,3 @@ def _gate_gradients(
         _sigmoid_backward(now[..., sigmoids], gates[:, rows, sigmoids], grad_input=now[..., sigmoids])
         d_next_gates, d_next_cell = now, d_c.mul_(f)
     return d_gates
-
-
-def _previous_rows(step_sizes: tuple[int, ...], device: torch.device) -> Tensor:
-    """Return, for each packed row after the first time step, the row of the same sentence one step before."""
-    if len(step_sizes) < 2:
-        return torch.zeros(0, dtype=torch.int64, device=device)
-    starts = list(accumulate(step_sizes, initial=0))
-    parts = [torch.arange(starts[t - 1], starts[t - 1] + step_sizes[t]) for t in range(1, len(step_sizes))]
-    return torch.cat(parts).to(device)

@@ -21,22 +21,30 @@ class Packing:
         order: position in the end-to-end layout of each packed row.
         reverse: packed row that stands mirrored in the same sentence: the reading order of the backward LM.
             It is its own inverse.
+        previous: for each packed row after the first time step, the row of the same sentence one step before. Row
+            ``step_sizes[0] + k`` follows row ``previous[k]``.
     """
 
     step_sizes: tuple[int, ...]
     order: Int[Tensor, " rows"]
     reverse: Int[Tensor, " rows"]
+    previous: Int[Tensor, " later"]
+
+    @property
+    def sentence_count(self) -> int:
+        """Number of sentences, which is the number of rows of the first time step."""
+        return self.step_sizes[0] if self.step_sizes else 0
 
     def to(self, device: torch.device) -> "Packing":
         """Return the same packing with its index tensors on ``device``."""
-        return Packing(self.step_sizes, self.order.to(device), self.reverse.to(device))
+        return Packing(self.step_sizes, self.order.to(device), self.reverse.to(device), self.previous.to(device))
 
 
 def pack(lengths: Sequence[int]) -> Packing:
     """Lay out sentences of the given lengths (each at least 1), which lie end to end in this order."""
     if not lengths:
         empty = torch.zeros(0, dtype=torch.int64)
-        return Packing((), empty, empty)
+        return Packing((), empty, empty, empty)
     given = torch.tensor(lengths, dtype=torch.int64)
     if int(given.min()) < 1:
         raise ValueError("a packed sentence needs at least one token; markers make every sentence two longer")
@@ -51,4 +59,6 @@ def pack(lengths: Sequence[int]) -> Packing:
     column = torch.arange(step.numel()) - step_starts[step]
     order = starts[sentence][column] + step
     reverse = step_starts[by_length[column] - 1 - step] + column
-    return Packing(tuple(step_sizes.tolist()), order, reverse)
+    later = slice(len(lengths), None)
+    previous = step_starts[step[later] - 1] + column[later]
+    return Packing(tuple(step_sizes.tolist()), order, reverse, previous)

@@ -1,0 +1,1 @@
+"""Files to objects and back: models, vectors, training runs."""

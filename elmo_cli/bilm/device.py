@@ -1,0 +1,24 @@
+"""Where the arithmetic runs."""
+
+import torch
+
+from elmo_cli.errors import ConfigError
+
+
+def choose_device(name: str) -> torch.device:
+    """Return the device of a name: ``auto`` (a GPU if there is one), ``cpu``, ``cuda``, ``cuda:1``, ``mps`` ...
+
+    Raises:
+        ConfigError: the name is no device, or this machine has none of that kind.
+    """
+    if name == "auto":
+        if torch.cuda.is_available():
+            return torch.device("cuda")
+        return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0]
+        raise ConfigError(f"device {name!r} cannot be used: {reason}", fix="choose auto, cpu or cuda") from error
+    return device

@@ -1,0 +1,1 @@
+"""The command line: parse, call one procedure, write the answer. Typer and rich are used here only."""

@@ -1,0 +1,86 @@
+"""The command line `elmo`: its commands, its errors and its exit codes."""
+
+import os
+import sys
+from importlib.metadata import version
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from elmo_cli import settings
+from elmo_cli.commands import console
+from elmo_cli.commands.embed import embed
+from elmo_cli.commands.train import train
+from elmo_cli.errors import DataError, ElmoError, Place
+
+
+class ElmoGroup(TyperGroup):
+    """The commands, with every error a user can cause turned into a message and an exit code."""
+
+    def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 (Typer's own types)
+        """Run a command and hand on all of its answer.
+
+        Overridden here, and not wrapped around the whole program, because Typer itself answers a closed pipe with
+        exit code 1, and because tests that run commands in this process come this way too.
+        """
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()  # a closed pipe shows now, not when the interpreter ends
+        except ElmoError as problem:
+            console.error(problem)
+            raise typer.Exit(problem.exit_code) from problem
+        except BrokenPipeError as problem:
+            _silence_stdout()
+            raise typer.Exit(0) from problem
+        except OSError as problem:
+            where = Place(str(problem.filename)) if problem.filename else None
+            console.error(DataError(problem.strerror or str(problem), where=where))
+            raise typer.Exit(1) from problem
+        except KeyboardInterrupt as problem:
+            console.interrupted()
+            raise typer.Exit(130) from problem
+        return result
+
+
+def _silence_stdout() -> None:
+    """Point stdout at nothing, so that the interpreter's last flush cannot fail on the closed pipe."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+app = typer.Typer(
+    cls=ElmoGroup,
+    help="Deep contextual word vectors (ELMo) from a language model you own.",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    no_args_is_help=True,
+    rich_markup_mode=None,  # half the start-up time, and help that a pipe and a screen reader can take
+    pretty_exceptions_enable=False,
+)
+app.command()(train)
+app.command()(embed)
+
+
+def _print_version(value: bool) -> None:
+    if value:
+        console.answer(f"elmo {version('elmo-cli')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _global_options(
+    ctx: typer.Context,
+    quiet: Annotated[
+        bool, typer.Option("-q", "--quiet", envvar="ELMO_QUIET", help="Say nothing but warnings and errors.")
+    ] = False,
+    _version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
+    ] = False,
+) -> None:
+    ctx.obj = console.ConsoleReporter(quiet=quiet)
+
+
+def main() -> None:
+    """Run the command line."""
+    settings.calm_threads()
+    app()

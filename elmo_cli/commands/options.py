@@ -1,0 +1,113 @@
+"""Options that several commands share, each written once, and the reading of their values."""
+
+import re
+from pathlib import Path
+from typing import Annotated, Literal, TypeVar
+
+import typer
+
+from elmo_cli import settings
+from elmo_cli.errors import ConfigError, Place
+from elmo_cli.storage.registry import model_names
+
+EncodingErrors = Literal["strict", "replace"]
+
+
+def complete_model(incomplete: str) -> list[str]:
+    """Return the names of models that begin with what has been typed."""
+    return [name for name in model_names() if name.startswith(incomplete)]
+
+
+Model = Annotated[
+    str,
+    typer.Option(
+        "-m",
+        "--model",
+        metavar="NAME|DIR",
+        envvar="ELMO_MODEL",
+        autocompletion=complete_model,
+        help="Model: a folder, or a name under ./models, $ELMO_MODELS, the user's data folder or the bundled models.",
+    ),
+]
+Input = Annotated[
+    str,
+    typer.Option(
+        "--input",
+        metavar="MODE",
+        help="What the text is: 'lines' (a line is a sentence), 'text' (running text), 'tokens' (a line is a sentence, "
+        "its tokens parted by spaces).",
+    ),
+]
+EncodingErrorsOption = Annotated[
+    str,
+    typer.Option(
+        "--encoding-errors",
+        metavar="strict|replace",
+        help="What to do with bytes that are not UTF-8: stop, or read them as U+FFFD.",
+    ),
+]
+Device = Annotated[
+    str,
+    typer.Option("--device", metavar="NAME", envvar="ELMO_DEVICE", help="auto, cpu, cuda, cuda:1 or mps."),
+]
+Threads = Annotated[
+    int | None,
+    typer.Option("--threads", min=1, envvar="ELMO_THREADS", help="Threads of arithmetic.  [default: by the machine]"),
+]
+ENCODING_ERRORS: tuple[EncodingErrors, ...] = ("strict", "replace")
+Force = Annotated[bool, typer.Option("--force", help="Replace what is already at the target.")]
+
+
+Choice = TypeVar("Choice", bound=str)
+
+
+def choose(option: str, value: str, choices: tuple[Choice, ...]) -> Choice:
+    """Return the value if it is one of the choices.
+
+    Raises:
+        ConfigError: with the choices there are.
+    """
+    for choice in choices:
+        if choice == value:
+            return choice
+    raise ConfigError(f"{option} {value!r} is not known", fix=f"choose {', '.join(choices[:-1])} or {choices[-1]}")
+
+
+def use_threads(count: int | None) -> None:
+    """Set the number of threads of torch's arithmetic."""
+    if count is not None:
+        import torch
+
+        torch.set_num_threads(count)
+
+
+def read_duration(text: str) -> float:
+    """Return the seconds of ``90m``, ``1h30m``, ``2d`` or ``45s``; a bare number counts seconds.
+
+    Raises:
+        ConfigError: the text is no duration.
+    """
+    units = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0}
+    if re.fullmatch(r"\d+(\.\d+)?", text):
+        return float(text)
+    parts = re.findall(r"(\d+(?:\.\d+)?)([dhms])", text)
+    if not parts or "".join(number + unit for number, unit in parts) != text:
+        raise ConfigError(f"{text!r} is no duration", fix="write it like 90m, 1h30m or 45s")
+    return sum(float(number) * units[unit] for number, unit in parts)
+
+
+def refuse_existing(path: Path, *, force: bool) -> None:
+    """Refuse to replace a regular file without ``--force``.
+
+    Raises:
+        ConfigError: the file exists.
+    """
+    if path.is_file() and not force:
+        raise ConfigError(
+            "the file exists", where=Place(str(path)), fix="replace it with --force, or choose another -o"
+        )
+
+
+def default_workers() -> int:
+    """Return how many processes tokenize by default."""
+    return min(settings.available_cpus(), 8)

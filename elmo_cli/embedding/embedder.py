@@ -1,0 +1,137 @@
+"""Sentences to vectors: windows sorted by length, each word type through the char CNN once, input order restored."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from elmo_cli.bilm.bilm import MARKERS_A_SENTENCE, BiLM
+from elmo_cli.embedding.pooling import choose_layers
+from elmo_cli.embedding.selection import LayerChoice
+from elmo_cli.text.characters import SENTENCE_END, SENTENCE_START, character_ids, is_cut
+
+_WINDOW_TOKENS = 16_384  # read ahead and sorted by length, markers included; output of a window is held at once
+_WINDOW_SENTENCES = 4096
+_BATCH_TOKENS = 4096  # through the LSTMs at once
+_TYPES_AT_ONCE = 512  # through the char CNN at once
+_CACHED_TYPES = 65_536  # word vectors kept between windows
+
+
+@dataclass(slots=True)
+class EmbeddingCounts:
+    """What went through an embedder.
+
+    Attributes:
+        sentences: also those of no tokens.
+        cut_tokens: tokens of more bytes than the model reads.
+    """
+
+    sentences: int = 0
+    tokens: int = 0
+    cut_tokens: int = 0
+
+
+class Embedder:
+    """Computes the layers of tokens with a biLM.
+
+    A sentence's vectors depend on the sentence alone: the LSTMs start at zero for each one, and batches, windows and
+    the cache of word vectors change nothing but the rounding of float32.
+
+    Args:
+        bilm: in inference mode.
+        device: to compute on.
+    """
+
+    def __init__(self, bilm: BiLM, device: torch.device) -> None:
+        self.bilm = bilm.to(device)
+        self.device = device
+        self.counts = EmbeddingCounts()
+        self._rows: dict[str, int] = {}  # row of each word type in the table
+        self._table = torch.zeros(0, bilm.config.lstm.projection_dim, device=device)
+
+    def embed(self, sentences: Iterable[Sequence[str]], choice: LayerChoice) -> Iterator[Float[Tensor, "tokens ..."]]:
+        """Yield the chosen layers of each sentence's tokens, in the order of the sentences.
+
+        Args:
+            sentences: tokens of each; may be endless, as no more than a window is read ahead.
+            choice: [tokens, dim] or, for several layers, [tokens, layers, dim] is yielded.
+        """
+        for window in _windows(sentences):
+            yield from self._embed_window(window, choice)
+
+    @torch.inference_mode()
+    def _embed_window(self, window: list[Sequence[str]], choice: LayerChoice) -> list[Float[Tensor, "tokens ..."]]:
+        self._learn_types(window)
+        shape = (0, *choice.row_shape(self.bilm.config.vector_dim))
+        found = [torch.zeros(shape)] * len(window)
+        order = [number for number in range(len(window)) if window[number]]
+        order.sort(key=lambda number: -len(window[number]))
+        for batch in _batches(order, window):
+            vectors = self._embed_batch([window[number] for number in batch], choice)
+            for number, part in zip(batch, vectors, strict=True):
+                found[number] = part
+        self.counts.sentences += len(window)
+        self.counts.tokens += sum(map(len, window))
+        return found
+
+    def _embed_batch(
+        self, sentences: list[Sequence[str]], choice: LayerChoice
+    ) -> Sequence[Float[Tensor, "tokens ..."]]:
+        rows = self._rows
+        start, end = rows[SENTENCE_START], rows[SENTENCE_END]
+        tokens = [row for sentence in sentences for row in (start, *(rows[token] for token in sentence), end)]
+        lengths = [len(sentence) for sentence in sentences]
+        marked = [length + MARKERS_A_SENTENCE for length in lengths]
+        layers = self.bilm.embed(self._table, torch.tensor(tokens, device=self.device), marked)
+        return choose_layers(layers, choice).cpu().split(lengths)
+
+    def _learn_types(self, window: list[Sequence[str]]) -> None:
+        """Put the vectors of all word types of a window into the table."""
+        types = {SENTENCE_START, SENTENCE_END}.union(*window)
+        max_characters = self.bilm.config.char_cnn.max_characters
+        cut = {token for token in types if is_cut(token, max_characters)}
+        if cut:
+            self.counts.cut_tokens += sum(token in cut for sentence in window for token in sentence)
+        if len(self._rows) + len(types) > _CACHED_TYPES:
+            self._rows.clear()
+            self._table = self._table[:0]
+        # Sorted by length, so that short words do not pay for the padding of long ones; then by text, so that the
+        # order never depends on hashing.
+        new = sorted(types.difference(self._rows), key=lambda token: (len(token), token))
+        parts = [self._table]
+        for at in range(0, len(new), _TYPES_AT_ONCE):
+            chars = character_ids(new[at : at + _TYPES_AT_ONCE], max_characters)
+            parts.append(self.bilm.token_encoder(torch.from_numpy(chars).to(self.device)))
+        self._rows.update((token, len(self._table) + number) for number, token in enumerate(new))
+        self._table = torch.cat(parts)
+
+
+def _windows(sentences: Iterable[Sequence[str]]) -> Iterator[list[Sequence[str]]]:
+    """Group sentences into windows of bounded size; a longer sentence is a window of its own or ends one."""
+    window: list[Sequence[str]] = []
+    tokens = 0
+    for sentence in sentences:
+        window.append(sentence)
+        tokens += len(sentence) + MARKERS_A_SENTENCE
+        if tokens >= _WINDOW_TOKENS or len(window) >= _WINDOW_SENTENCES:
+            yield window
+            window, tokens = [], 0
+    if window:
+        yield window
+
+
+def _batches(order: Sequence[int], window: list[Sequence[str]]) -> Iterator[list[int]]:
+    """Cut sentence numbers, sorted by length, into batches by a budget of tokens."""
+    batch: list[int] = []
+    tokens = 0
+    for number in order:
+        size = len(window[number]) + MARKERS_A_SENTENCE
+        if batch and tokens + size > _BATCH_TOKENS:
+            yield batch
+            batch, tokens = [], 0
+        batch.append(number)
+        tokens += size
+    if batch:
+        yield batch

@@ -1,0 +1,51 @@
+"""Which layers of a token leave the embedder: the choice itself, which needs no torch."""
+
+from dataclasses import dataclass
+
+from elmo_cli.errors import ConfigError
+
+POOLS = ("none", "mean", "max", "first", "last")
+
+
+@dataclass(frozen=True, slots=True)
+class LayerChoice:
+    """What is taken of the layers of a token.
+
+    Attributes:
+        indices: layers that leave side by side; None for their average, one vector a token.
+    """
+
+    indices: tuple[int, ...] | None
+
+    def row_shape(self, vector_dim: int) -> tuple[int, ...]:
+        """Return the shape of a token's output: [dim], or [layers, dim] for several layers."""
+        if self.indices is None or len(self.indices) == 1:
+            return (vector_dim,)
+        return (len(self.indices), vector_dim)
+
+
+def parse_layers(text: str, layer_count: int) -> LayerChoice:
+    """Read ``average``, ``top``, ``all``, or layer numbers such as ``1`` or ``0,2`` (0 is the char CNN).
+
+    Raises:
+        ConfigError: the text is none of these, or the model has no such layer.
+    """
+    if text == "average":
+        return LayerChoice(None)
+    if text == "top":
+        return LayerChoice((layer_count - 1,))
+    if text == "all":
+        return LayerChoice(tuple(range(layer_count)))
+    try:
+        indices = tuple(int(part) for part in text.split(","))
+    except ValueError as error:
+        raise ConfigError(
+            f"--layers {text!r} is not understood", fix="choose average, top, all, or numbers such as 0,2"
+        ) from error
+    for index in indices:
+        if not 0 <= index < layer_count:
+            raise ConfigError(
+                f"the model has no layer {index}; it has {layer_count} layers, 0 to {layer_count - 1}",
+                fix="choose average, top, all, or numbers such as 0,2",
+            )
+    return LayerChoice(indices)

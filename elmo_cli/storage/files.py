@@ -1,0 +1,155 @@
+"""Files that appear whole or not at all, whatever stops the program on its way."""
+
+import errno
+import os
+import re
+import secrets
+import shlex
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from io import BufferedWriter
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from elmo_cli.errors import OutputError
+
+_NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_NOT_ALLOWED: Final = (errno.EACCES, errno.EPERM, errno.EROFS)
+# A file's name may have 255 bytes. A character takes up to 4, and the temporary name adds 23 to these.
+_NAME_PART: Final = 50
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[BinaryIO]:
+    """Open ``path`` for writing; it gets its new content only when the block ends without an exception.
+
+    Until then everything goes into a hidden file beside it, named ``.NAME.<random>.part``, which an exception of any
+    kind removes and only a kill leaves behind. A link is followed: what it points to is replaced. A file that was
+    there keeps its permissions. What is no regular file (a FIFO, ``/dev/null``, ``/dev/stdout``, ``/dev/fd/3``)
+    cannot be replaced and is written directly.
+
+    Raises:
+        OutputError: the file cannot be created, written or put in its place. A closed pipe stays a `BrokenPipeError`,
+            and an `OSError` of the block about some other file stays what it is.
+    """
+    descriptor = _descriptor(path)
+    target = Path(os.path.realpath(path))
+    temporary = target.parent / f".{target.name[:_NAME_PART]}.{secrets.token_hex(8)}.part"
+    with _output_errors(path, path, target, temporary):
+        if descriptor is not None:
+            with _discarded_on_error(os.fdopen(os.dup(descriptor), "wb")) as stream:
+                yield stream
+        elif _is_special(path):
+            with _discarded_on_error(path.open("wb")) as stream:
+                yield stream
+        else:
+            with _replacement(target, temporary) as stream:
+                yield stream
+
+
+def write_bytes_whole(path: Path, content: bytes) -> None:
+    """Write a file's content, as `whole_file` does."""
+    with whole_file(path) as stream:
+        stream.write(content)
+
+
+def write_text_whole(path: Path, text: str) -> None:
+    """Write a file's text in UTF-8, line ends as they are, as `whole_file` does."""
+    write_bytes_whole(path, text.encode("utf-8"))
+
+
+def output_error(path: Path, error: OSError) -> OutputError:
+    """Return what to tell the user about an operating system's refusal to write ``path``."""
+    return OutputError(f"cannot write {path}: {error.strerror or error}", fix=_fix(path, error.errno))
+
+
+def _fix(path: Path, number: int | None) -> str | None:
+    # A link may lead to a folder that is gone; then it is that folder which has to be made.
+    folder = Path(os.path.realpath(path)).parent if os.path.islink(path) else path.parent
+    if number in _NO_ROOM:
+        return "make room on that disk, or name a file on another one"
+    if number in _NOT_ALLOWED:
+        return "name a file that you may write"
+    if number == errno.ENOENT:
+        return f"mkdir -p {shlex.quote(str(folder))}"
+    if number == errno.EISDIR:
+        return f"name a file in it, such as {path / 'FILE'}"
+    if number == errno.ENOTDIR:
+        return f"{folder} is not a folder: name another one"
+    return "choose a shorter name" if number == errno.ENAMETOOLONG else None
+
+
+@contextmanager
+def _output_errors(path: Path, *ours: Path) -> Iterator[None]:
+    """Turn an `OSError` about one of ``ours``, or about an open stream (which names no file), into an `OutputError`."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        if error.filename is not None and Path(os.fsdecode(error.filename)) not in ours:
+            raise
+        raise output_error(path, error) from error
+
+
+def _descriptor(path: Path) -> int | None:
+    """Return the open descriptor that a name such as ``/dev/stdout`` or ``/dev/fd/3`` stands for.
+
+    Opening the name instead would follow it to the file of a redirect, empty that and begin at its start.
+    """
+    if str(path) in ("/dev/stdout", "/dev/stderr"):
+        return 1 if path.name == "stdout" else 2
+    numbered = re.fullmatch(r"/(?:dev|proc/self)/fd/(\d+)", str(path))
+    return int(numbered[1]) if numbered else None
+
+
+def _is_special(path: Path) -> bool:
+    """Tell whether there is something at ``path`` that is no regular file; a folder is an error."""
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        return False
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    return not stat.S_ISREG(mode)
+
+
+@contextmanager
+def _replacement(target: Path, temporary: Path) -> Iterator[BinaryIO]:
+    """Open ``temporary`` and move it to ``target`` at the end, or remove it."""
+    permissions = _permissions(target)
+    try:
+        with _discarded_on_error(temporary.open("xb")) as stream:
+            if permissions is not None:
+                temporary.chmod(permissions)
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        temporary.replace(target)
+    except BaseException:
+        with suppress(OSError):
+            temporary.unlink()
+        raise
+
+
+def _permissions(target: Path) -> int | None:
+    """Return the permissions of a file that is about to be replaced, None if there is none yet.
+
+    Opening it for writing, without touching it, refuses a file that its owner has made read-only: a rename would not.
+    """
+    try:
+        with target.open("r+b") as old:
+            return stat.S_IMODE(os.fstat(old.fileno()).st_mode) & 0o777
+    except FileNotFoundError:
+        return None
+
+
+@contextmanager
+def _discarded_on_error(stream: BufferedWriter) -> Iterator[BinaryIO]:
+    """Close a stream at the end of the block; after an exception, without a second attempt to write what is left."""
+    try:
+        yield stream
+        stream.close()
+    finally:
+        stream.raw.close()

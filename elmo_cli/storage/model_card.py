@@ -1,0 +1,70 @@
+"""The card of a model, written by the tool from what the model's config records."""
+
+from typing import Any
+
+from elmo_cli.storage.model_dir import ModelConfig
+
+
+def model_card(name: str, config: ModelConfig) -> str:
+    """Return the text of a model's README.md."""
+    return "\n".join([f"# {name}", "", *_summary(config), *_text(config), *_quality(config), *_use(name), ""])
+
+
+def _summary(config: ModelConfig) -> list[str]:
+    cnn, lstm = config.bilm.char_cnn, config.bilm.lstm
+    filters = ", ".join(f"{count} of width {width}" for width, count in cnn.filters)
+    rows = {
+        "kind": "ELMo biLM (Peters et al. 2018), char CNN and biLSTM, with softmax",
+        "language": config.language,
+        "tokenizer": " ".join(str(config.tokenizer.get(key, "")) for key in ("name", "version")).strip(),
+        "layers": f"{config.bilm.layer_count} (0 = char CNN), {config.bilm.vector_dim} numbers a token each",
+        "LSTM": f"{lstm.cell_dim} cells projected to {lstm.projection_dim}, {lstm.layers} layers a direction",
+        "char CNN": f"{filters}; {cnn.highway_layers} highway layers; reads {cnn.max_characters - 2} bytes of a word",
+        "vocabulary": f"{config.vocabulary_size:,} word types" if config.vocabulary_size else "none",
+        "parent": config.provenance.get("parent"),
+        "made": " ".join(str(config.provenance.get(key, "")) for key in ("tool", "created")).strip(),
+    }
+    return ["| | |", "|---|---|", *(f"| {key} | {value} |" for key, value in rows.items() if value), ""]
+
+
+def _text(config: ModelConfig) -> list[str]:
+    training = config.provenance.get("training")
+    if not training:
+        return []
+    corpora = [
+        f"| {file['name']} | {file['size']:,} | `{file['sha256']}` |" for file in config.provenance.get("corpora", [])
+    ]
+    return [
+        "## Training text",
+        "",
+        f"{training['text_tokens']:,} tokens; {training['tokens_read']:,} were read in {training['steps']:,} steps and "
+        f"{training['seconds'] / 60:,.1f} minutes.",
+        "",
+        "| file | bytes | SHA-256 |",
+        "|---|---|---|",
+        *corpora,
+        "",
+    ]
+
+
+def _quality(config: ModelConfig) -> list[str]:
+    found: dict[str, Any] = config.provenance.get("heldout", {})
+    if not found:
+        return []
+    what = "of the training text itself" if found.get("is_training_text") else f"of {found['tokens']:,} held-out tokens"
+    return [
+        f"## Perplexity {what}",
+        "",
+        "Exp of the mean negative log-likelihood in nats a predicted token, full softmax; sentence marks count as",
+        "targets, words outside the vocabulary as `<UNK>`.",
+        "",
+        "| forward | backward | both (geometric mean) | unigram model | outside the vocabulary |",
+        "|---|---|---|---|---|",
+        f"| {found['forward']:,.2f} | {found['backward']:,.2f} | {found['both']:,.2f} | {found['unigram']:,.2f} "
+        f"| {found['oov_rate']:.2%} |",
+        "",
+    ]
+
+
+def _use(name: str) -> list[str]:
+    return ["## Use", "", "```sh", f"elmo embed text.txt -m {name} > vectors.npy", "```"]

@@ -1,0 +1,70 @@
+"""Models by name: where ``-m NAME`` is looked up and where a new model is put."""
+
+import difflib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from elmo_cli import settings
+from elmo_cli.errors import ModelError, Place
+
+CONFIG_FILE = "config.json"
+
+
+def find_model(name: str) -> Path:
+    """Return the folder of a model.
+
+    Args:
+        name: a path (with a slash, or a folder that holds a model), or a name under one of
+            `settings.model_folders`.
+
+    Raises:
+        ModelError: there is no such model; the message lists the names there are.
+    """
+    path = Path(name)
+    if is_model(path):
+        return path
+    if _is_path(name):
+        raise ModelError(_why_no_model(path), where=Place(name), fix="name the folder that holds config.json")
+    for folder in settings.model_folders():
+        if is_model(folder / name):
+            return folder / name
+    names = model_names()
+    near = difflib.get_close_matches(name, names, n=1)
+    have = f"there are: {', '.join(names)}" if names else "there is none yet: train one with `elmo train`"
+    raise ModelError(
+        f"no model {name!r}; {have}", fix=f"-m {near[0]}" if near else "choose one with -m, or give a folder"
+    )
+
+
+def model_names() -> list[str]:
+    """Return the names of all models that can be found by name, sorted."""
+    return sorted({path.name for folder in settings.model_folders() for path in _models_in(folder)})
+
+
+def new_model_folder(name: str) -> Path:
+    """Return the folder in which a model of this name is to be written: a path as it is, a name under ``models/``."""
+    path = Path(name)
+    return path if _is_path(name) or path.is_dir() else Path("models") / name
+
+
+def is_model(path: Path) -> bool:
+    """Tell whether a folder holds a model."""
+    return (path / CONFIG_FILE).is_file()
+
+
+def _is_path(name: str) -> bool:
+    return os.sep in name or name in (".", "..") or (os.altsep is not None and os.altsep in name)
+
+
+def _models_in(folder: Path) -> Iterator[Path]:
+    try:
+        yield from (path for path in folder.iterdir() if is_model(path))
+    except OSError:
+        return  # a folder of the search path that is not there, or that may not be read, holds nothing for us
+
+
+def _why_no_model(path: Path) -> str:
+    if not path.exists():
+        return "no such folder"
+    return f"the folder holds no model (no {CONFIG_FILE})" if path.is_dir() else "is a file, not a model's folder"

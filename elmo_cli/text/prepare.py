@@ -1,0 +1,238 @@
+"""Text to a prepared corpus: read, tokenized by several processes, numbered, and kept for the next run."""
+
+import hashlib
+import json
+import os
+import shutil
+import signal
+import sys
+import tempfile
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from elmo_cli.errors import DataError, OutputError, Place
+from elmo_cli.reporting import Reporter
+from elmo_cli.text.corpus import FORMAT, Corpus, CorpusInfo, SourceFile, write_corpus
+from elmo_cli.text.reader import line_blocks, sentences_of_block
+from elmo_cli.text.sources import STDIN, EncodingErrors, Line
+from elmo_cli.text.tokenizer import SpacyTokenizer, Tokenizer, tokenizer_record
+
+# Below this much text a second process costs more to start than it saves.
+_WORTH_PROCESSES_BYTES = 4_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class TextOptions:
+    """How text becomes sentences of tokens."""
+
+    mode: str = "lines"
+    language: str = "en"
+    errors: EncodingErrors = "strict"
+
+    def tokenizer(self) -> dict[str, str]:
+        """Return what a model's config says of the tokenizer."""
+        return {"name": "none", "language": self.language} if self.mode == "tokens" else tokenizer_record(self.language)
+
+
+@dataclass(frozen=True, slots=True)
+class _Numbered:
+    """Sentences of one block, with the block's own numbering of its types."""
+
+    types: list[str]
+    tokens: NDArray[np.uint32]
+    lengths: NDArray[np.int64]
+
+
+def prepare_corpus(
+    sources: Sequence[str], options: TextOptions, *, cache: Path, workers: int, reporter: Reporter
+) -> Corpus:
+    """Return the prepared corpus of some sources, made now or found from an earlier run.
+
+    Args:
+        sources: files as `sources.find_sources` returns them.
+        options: how to read them.
+        cache: folder that holds one folder for each prepared corpus, named by content and settings.
+        workers: processes that tokenize; 1 does it in this one.
+        reporter: told about progress.
+
+    Raises:
+        DataError: a source cannot be read or all of them together hold no token.
+        OutputError: the cache cannot be written.
+    """
+    files = {name: _source_file(name) for name in sources if not _is_stream(name)}
+    if len(files) == len(sources):
+        found = cache / _key(files.values(), options)
+        if (found / "corpus.json").is_file():
+            return Corpus(found)
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        building = Path(tempfile.mkdtemp(prefix=".building-", dir=cache))
+    except OSError as error:
+        raise _cannot_write(cache, error) from error
+    try:
+        return _build(sources, files, options, building, workers, reporter)
+    except OSError as error:
+        raise _cannot_write(cache, error) from error
+    finally:
+        shutil.rmtree(building, ignore_errors=True)
+
+
+def _build(
+    sources: Sequence[str],
+    files: dict[str, SourceFile],
+    options: TextOptions,
+    building: Path,
+    workers: int,
+    reporter: Reporter,
+) -> Corpus:
+    """Tokenize into the folder ``building``, then give it its final name."""
+    if len(files) == len(sources) and sum(file.size for file in files.values()) < _WORTH_PROCESSES_BYTES:
+        workers = 1
+    types: dict[str, int] = {}
+    lengths = [np.zeros(0, dtype=np.int64)]
+    raw = building / "tokens.raw"
+    streams = {_display_name(name): _StreamDigest() for name in sources if name not in files}
+    blocks = _watched(line_blocks(sources, mode=options.mode, errors=options.errors), streams)
+    done = 0
+    with raw.open("wb") as file, reporter.progress("reading text", None, "tokens") as progress:
+        for block in _numbered_blocks(blocks, options, workers):
+            numbers = np.array([types.setdefault(text, len(types)) for text in block.types], dtype=np.uint32)
+            file.write(numbers[block.tokens].tobytes())
+            lengths.append(block.lengths)
+            done += len(block.tokens)
+            progress.update(done)
+    if not done:
+        raise DataError("there is no token in the text", where=Place(", ".join(map(_display_name, sources))))
+    all_lengths = np.concatenate(lengths)
+    read = [files[name] if name in files else streams[_display_name(name)].source_file(name) for name in sources]
+    info = CorpusInfo(
+        sources=tuple(read),
+        mode=options.mode,
+        tokenizer=options.tokenizer(),
+        sentences=len(all_lengths),
+        empty_sentences=int((all_lengths == 0).sum()),
+        tokens=done,
+        types=len(types),
+    )
+    write_corpus(building, info, raw, all_lengths.cumsum(), list(types))
+    raw.unlink()
+    final = building.parent / _key(read, options)
+    if not final.exists():
+        os.replace(building, final)
+    return Corpus(final)
+
+
+def _key(files: Iterable[SourceFile], options: TextOptions) -> str:
+    """Return the name of a prepared corpus: the same for the same contents read in the same way."""
+    what = [FORMAT, [file.sha256 for file in files], options.mode, options.errors, options.tokenizer()]
+    return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def _numbered_blocks(blocks: Iterator[list[Line]], options: TextOptions, workers: int) -> Iterator[_Numbered]:
+    """Tokenize blocks of lines, in order, with a few blocks under way in each of the worker processes."""
+    if workers <= 1:
+        tokenizer = _tokenizer(options)
+        for lines in blocks:
+            yield _number(lines, options.mode, tokenizer)
+        return
+    # Spawned, not forked: a fork of a process that runs threads (torch's) may hang.
+    with ProcessPoolExecutor(
+        workers, mp_context=get_context("spawn"), initializer=_start_worker, initargs=(options,)
+    ) as pool:
+        under_way: deque[Future[_Numbered]] = deque()
+        for lines in blocks:
+            under_way.append(pool.submit(_number_in_worker, lines))
+            if len(under_way) > 3 * workers:
+                yield under_way.popleft().result()
+        while under_way:
+            yield under_way.popleft().result()
+
+
+def _number(lines: list[Line], mode: str, tokenizer: Tokenizer | None) -> _Numbered:
+    """Tokenize a block and number its types in order of appearance."""
+    types: dict[str, int] = {}
+    tokens: list[int] = []
+    lengths: list[int] = []
+    for sentence in sentences_of_block(lines, mode=mode, tokenizer=tokenizer):
+        tokens.extend([types.setdefault(token, len(types)) for token in sentence.tokens])
+        lengths.append(len(sentence.tokens))
+    return _Numbered(list(types), np.array(tokens, dtype=np.uint32), np.array(lengths, dtype=np.int64))
+
+
+_worker: tuple[TextOptions, Tokenizer | None]  # set once in each worker process, never in the main one
+
+
+def _start_worker(options: TextOptions) -> None:
+    """Make a worker's tokenizer. Hiding torch from spaCy, which would import it, saves seconds and 200 MB."""
+    global _worker
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the main process answers it
+    sys.modules["torch"] = None  # type: ignore[assignment]
+    _worker = options, _tokenizer(options)
+
+
+def _number_in_worker(lines: list[Line]) -> _Numbered:
+    options, tokenizer = _worker
+    return _number(lines, options.mode, tokenizer)
+
+
+def _tokenizer(options: TextOptions) -> Tokenizer | None:
+    return SpacyTokenizer(options.language) if options.mode != "tokens" else None
+
+
+class _StreamDigest:
+    """Content hash of a source that can be read only once, taken while it is read."""
+
+    def __init__(self) -> None:
+        self.hash = hashlib.sha256()
+        self.size = 0
+
+    def add(self, text: str) -> None:
+        raw = text.encode() + b"\n"
+        self.hash.update(raw)
+        self.size += len(raw)
+
+    def source_file(self, name: str) -> SourceFile:
+        return SourceFile(_display_name(name), self.hash.hexdigest(), self.size)
+
+
+def _watched(blocks: Iterator[list[Line]], streams: dict[str, _StreamDigest]) -> Iterator[list[Line]]:
+    """Pass blocks on, adding the lines of streams to their digests."""
+    for lines in blocks:
+        for line in lines if streams else ():
+            if line.place.source in streams:
+                streams[line.place.source].add(line.text)
+        yield lines
+
+
+def _source_file(name: str) -> SourceFile:
+    """Return a file's record, its SHA-256 taken from the bytes as stored."""
+    try:
+        with open(name, "rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+            return SourceFile(name, digest, os.fstat(file.fileno()).st_size)
+    except OSError as error:
+        raise DataError(f"cannot be read: {error.strerror}", where=Place(name)) from error
+
+
+def _is_stream(name: str) -> bool:
+    """Tell whether a source can be read only once: standard input, a pipe, a device."""
+    return name == STDIN or not os.path.isfile(name)
+
+
+def _display_name(name: str) -> str:
+    return "<stdin>" if name == STDIN else name
+
+
+def _cannot_write(cache: Path, error: OSError) -> OutputError:
+    return OutputError(
+        f"cannot write the prepared corpus: {error.strerror}",
+        where=Place(str(cache)),
+        fix="make room there, or set ELMO_CACHE to a folder that can be written",
+    )

@@ -1,0 +1,296 @@
+"""Bytes to lines: files, folders and standard input, compressed or not, each line with its place."""
+
+import bz2
+import codecs
+import difflib
+import errno
+import glob
+import importlib
+import lzma
+import os
+import re
+import stat
+import sys
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from functools import partial
+from io import BufferedReader
+from itertools import chain
+from typing import Any, Final, Literal, NoReturn, cast
+
+from elmo_cli.errors import ConfigError, DataError, Place
+
+STDIN: Final = "-"
+EncodingErrors = Literal["strict", "replace"]
+
+_READ_SIZE: Final = 1 << 16
+_HEAD_SIZE: Final = 1 << 13  # bytes looked at to tell text from other things
+_FEW_NULS: Final = 4  # so that a very short text may hold a NUL
+_NUL_SHARE: Final = 0.1
+_PIECE_SIZE: Final = 1 << 12  # compressed bytes fed at once; bounds what one step of a "zip bomb" unpacks to
+_FETCH_AGAIN: Final = "copy or download the file again"
+
+_MAGIC_SIZE: Final = 10
+_COMPRESSION_MAGIC: Final = re.compile(
+    rb"(?P<gzip>\x1f\x8b\x08)|(?P<xz>\xfd7zXZ\x00)|(?P<bzip2>BZh[1-9](?:1AY&SY|\x17rE8P\x90))"
+    rb"|(?P<zstd>\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18)"  # a frame, or a skippable frame before one
+)
+_BINARY_KINDS: Final = {
+    b"\x93NUMPY": "a NumPy array",
+    b"\x89HDF": "an HDF5 file",
+    b"PK\x03\x04": "a zip archive, as .npz, .docx and .xlsx are",
+    b"\x7fELF": "a program",
+    b"%PDF": "a PDF",
+    b"\x89PNG": "a PNG image",
+    b"\xff\xd8\xff": "a JPEG image",
+    b"\xd0\xcf\x11\xe0": "an old Office document",
+    b"SQLite format 3": "an SQLite database",
+}
+_BYTE_ORDER_MARKS: Final = {  # UTF-32 first: its little-endian mark begins with that of UTF-16
+    codecs.BOM_UTF32_LE: "UTF-32",
+    codecs.BOM_UTF32_BE: "UTF-32",
+    codecs.BOM_UTF16_LE: "UTF-16",
+    codecs.BOM_UTF16_BE: "UTF-16",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of text without its end, and where it stands."""
+
+    text: str
+    place: Place
+
+
+def find_sources(arguments: Sequence[str], suffixes: Sequence[str]) -> list[str]:
+    """Return what the arguments name: files as they are, folders and patterns expanded, ``-`` for standard input.
+
+    A folder stands for the files below it, in order of their paths, whose names end in one of ``suffixes``, perhaps
+    with that of a compression behind; hidden files and linked folders are left out. Every file is looked for now, so
+    that a missing one is known before the first is read.
+
+    Raises:
+        DataError: a file or folder is missing, holds no text, or may not be read.
+        ConfigError: standard input is named twice.
+    """
+    if list(arguments).count(STDIN) > 1:
+        raise ConfigError("standard input (-) is named twice", fix="name - once")
+    return [source for argument in arguments for source in _expand(argument, suffixes)]
+
+
+def read_lines(source: str, *, errors: EncodingErrors = "strict") -> Iterator[Line]:
+    r"""Yield the lines of a file, or of standard input for ``-``, in constant memory.
+
+    Only ``\n`` ends a line, and one ``\r`` before it belongs to the end. A byte order mark at the start is dropped.
+    Compressed bytes (gzip, xz, bzip2, zstd) are known by their first bytes, whatever the file is called.
+
+    Args:
+        source: one of the names that ``find_sources`` returns.
+        errors: what to do with bytes that are not UTF-8: refuse them, or put U+FFFD in their place.
+
+    Raises:
+        DataError: the source cannot be read, is damaged, or is not text in UTF-8.
+    """
+    name = "<stdin>" if source == STDIN else source
+    chunks = _contents(_read_chunks(source, name), name)
+    start = _gather(chunks, _HEAD_SIZE)
+    head = start[:_HEAD_SIZE]
+    _refuse_other_forms(head, name)
+    offset = len(codecs.BOM_UTF8) if head.startswith(codecs.BOM_UTF8) else 0
+    for number, raw in enumerate(_split(chain([start[offset:]], chunks)), start=1):
+        place = Place(name, number)
+        try:
+            text = raw.removesuffix(b"\r").decode("utf-8", errors)
+        except UnicodeDecodeError as error:
+            raise _bad_byte(raw, error.start, offset, head, place) from error
+        yield Line(text, place)
+        offset += len(raw) + 1
+
+
+def _expand(argument: str, suffixes: Sequence[str]) -> list[str]:
+    if argument == STDIN:
+        return [argument]
+    if not argument:
+        raise DataError("a file name is empty", fix="check the quotes or the shell variable it comes from")
+    try:
+        found = _files_below(argument, suffixes) if stat.S_ISDIR(os.stat(argument).st_mode) else [argument]
+    except (FileNotFoundError, NotADirectoryError):
+        found = _matches(argument) if glob.has_magic(argument) else _refuse_missing(argument)
+    except OSError as error:
+        raise _unreadable(argument, error) from error
+    for file in found:
+        if not os.access(file, os.R_OK):
+            raise _unreadable(file, PermissionError(errno.EACCES, os.strerror(errno.EACCES)))
+    return found
+
+
+def _matches(pattern: str) -> list[str]:
+    found = sorted(path for path in glob.glob(pattern, recursive=True) if not os.path.isdir(path))
+    if not found:
+        raise DataError(
+            "no file matches this pattern", where=Place(pattern), fix=f"see what it matches with: ls -d {pattern}"
+        )
+    return found
+
+
+def _files_below(folder: str, suffixes: Sequence[str]) -> list[str]:
+    endings = tuple(suffix + packed for suffix in suffixes for packed in ("", ".gz", ".xz", ".bz2", ".zst"))
+
+    def refuse(error: OSError) -> NoReturn:
+        raise _unreadable(error.filename, error) from error
+
+    found = []
+    for parent, folders, names in os.walk(folder, onerror=refuse):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        wanted = [name for name in names if name.endswith(endings) and not name.startswith(".")]
+        found += [path for path in (os.path.join(parent, name) for name in wanted) if os.path.isfile(path)]
+    if not found:
+        message = f"the folder holds no file whose name ends in {' or '.join(suffixes)}"
+        raise DataError(message, where=Place(folder), fix="name the files themselves")
+    return sorted(found)
+
+
+def _refuse_missing(path: str) -> NoReturn:
+    parent, name = os.path.split(path)
+    try:
+        near = difflib.get_close_matches(name, os.listdir(parent or "."), n=1)
+        fix = f"did you mean {os.path.join(parent, near[0])}?" if near else "check the name"
+    except OSError:
+        fix = f"check the path: there is no folder {parent} either"
+    raise DataError("no such file or folder", where=Place(path), fix=fix)
+
+
+def _unreadable(source: str, error: OSError) -> DataError:
+    reason = error.strerror or str(error)
+    fixes = {
+        errno.EACCES: "check the permissions of the file and of the folders above it",
+        errno.EISDIR: "name the files in it",
+    }
+    return DataError(reason[:1].lower() + reason[1:], where=Place(source), fix=fixes.get(error.errno or 0))
+
+
+def _read_chunks(source: str, name: str) -> Iterator[bytes]:
+    """Yield the bytes as they come: those of a pipe before its writer is done."""
+    if source == STDIN and (sys.stdin is None or sys.stdin.closed):
+        raise DataError("standard input is closed", where=Place(name), fix="pipe text in, or name a file")
+    try:
+        # Standard input is not ours to close. Its type does not say that it reads what is there, as a file does.
+        with nullcontext(cast(BufferedReader, sys.stdin.buffer)) if source == STDIN else open(source, "rb") as stream:
+            while chunk := stream.read1(_READ_SIZE):
+                yield chunk
+    except OSError as error:
+        raise _unreadable(name, error) from error
+
+
+def _gather(chunks: Iterator[bytes], size: int) -> bytes:
+    """Take chunks up to ``size`` bytes or a line's end, so that nobody waits for more than a pipe's first line."""
+    head = b""
+    while len(head) < size and b"\n" not in head and (chunk := next(chunks, b"")):
+        head += chunk
+    return head
+
+
+def _contents(chunks: Iterator[bytes], name: str) -> Iterator[bytes]:
+    """Return the chunks, decompressed where the first bytes say so."""
+    head = _gather(chunks, _MAGIC_SIZE)
+    magic = _COMPRESSION_MAGIC.match(head)
+    whole = chain([head], chunks)
+    return whole if magic is None else _decompress(whole, str(magic.lastgroup), name)
+
+
+def _decompress(chunks: Iterator[bytes], kind: str, name: str) -> Iterator[bytes]:
+    make_decoder, fault = _decompressor(kind, name)
+    decoder = None
+    for chunk in chunks:
+        for start in range(0, len(chunk), _PIECE_SIZE):
+            piece = chunk[start : start + _PIECE_SIZE]
+            # A stream may have several members, and NULs between and behind them that fill up a block.
+            while piece := piece if decoder else piece.lstrip(b"\0"):
+                decoder = decoder or make_decoder()
+                try:
+                    content = decoder.decompress(piece)
+                except fault as error:
+                    raise DataError(f"the {kind} stream is damaged", where=Place(name), fix=_FETCH_AGAIN) from error
+                if content:
+                    yield content
+                piece, decoder = (decoder.unused_data, None) if decoder.eof else (b"", decoder)
+    if decoder is not None:
+        raise DataError(f"the {kind} stream ends early", where=Place(name), fix=_FETCH_AGAIN)
+
+
+def _decompressor(kind: str, name: str) -> tuple[Callable[[], Any], tuple[type[Exception], ...]]:
+    """Return what makes a decoder of one member, and what the decoder raises at damaged data."""
+    if kind == "gzip":
+        return partial(zlib.decompressobj, wbits=31), (zlib.error,)  # 31: a gzip header, any window
+    if kind == "bzip2":
+        return bz2.BZ2Decompressor, (OSError, ValueError)
+    if kind == "xz":
+        return lzma.LZMADecompressor, (lzma.LZMAError,)
+    try:
+        zstd = importlib.import_module("compression.zstd")  # Python 3.14
+        return zstd.ZstdDecompressor, (zstd.ZstdError,)
+    except ImportError:
+        pass
+    try:
+        zstd = importlib.import_module("zstandard")
+    except ImportError as error:
+        message = "the file is compressed with zstd, for which a package is missing"
+        raise DataError(message, where=Place(name), fix="pip install 'elmo-cli[zstd]'") from error
+    return lambda: zstd.ZstdDecompressor().decompressobj(), (zstd.ZstdError,)
+
+
+def _split(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    r"""Yield what stands before each ``\n``, and what stands behind the last one unless that is nothing."""
+    parts: list[bytes] = []  # of the line not ended yet; joined once, so that a long line costs linear time
+    for chunk in chunks:
+        first, *others = chunk.split(b"\n")
+        parts.append(first)
+        for other in others:
+            yield b"".join(parts)
+            parts = [other]
+    if any(parts):
+        yield b"".join(parts)
+
+
+def _refuse_other_forms(head: bytes, name: str) -> None:
+    """Refuse UTF-16, UTF-32 and binary files, whose bytes may well be valid UTF-8."""
+    nul_count = head.count(0)
+    many_nuls = nul_count > max(_FEW_NULS, _NUL_SHARE * len(head))
+    encoding = next((known for mark, known in _BYTE_ORDER_MARKS.items() if head.startswith(mark)), None)
+    if encoding is None and many_nuls:
+        encoding = _wide_encoding(head)
+    if encoding is not None:
+        fix = f"convert it with: iconv -f {encoding} -t UTF-8"
+        raise DataError(f"is {encoding}, not UTF-8", where=Place(name), fix=fix)
+    kind = _binary_kind(head)
+    if many_nuls or (kind and nul_count):
+        raise DataError(f"is binary, not text{kind}", where=Place(name), fix="name plain text files")
+
+
+def _wide_encoding(head: bytes) -> str | None:
+    """Return the encoding of two or four bytes a character under which every character could stand in a text."""
+    for encoding in ("UTF-32LE", "UTF-32BE", "UTF-16LE", "UTF-16BE"):
+        try:
+            text = codecs.getincrementaldecoder(encoding)().decode(head)  # the last character may be cut
+        except UnicodeDecodeError:
+            continue
+        if all(character.isprintable() or character.isspace() for character in text):
+            return encoding
+    return None
+
+
+def _binary_kind(head: bytes) -> str:
+    kind = "a tar archive" if head[257:262] == b"ustar" else None
+    kind = next((known for magic, known in _BINARY_KINDS.items() if head.startswith(magic)), kind)
+    return f" ({kind})" if kind else ""
+
+
+def _bad_byte(raw: bytes, index: int, line_offset: int, head: bytes, place: Place) -> DataError:
+    message = f"byte 0x{raw[index]:02x} at offset {line_offset + index} is not UTF-8"
+    kind = _binary_kind(head)
+    if kind or 0 in head or 0 in raw:
+        return DataError(f"looks like a binary file{kind}: {message}", where=place, fix="name plain text files")
+    fix = "convert it (iconv -f LATIN1 -t UTF-8, if it is Latin-1), or pass --encoding-errors replace"
+    return DataError(message, where=place, fix=fix)

@@ -1,0 +1,285 @@
+"""The spaCy front end: where the tokens and the sentences of a text begin and end."""
+
+import difflib
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property, lru_cache
+from importlib.metadata import version
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+
+from elmo_cli.errors import ConfigError, DataError
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+    from spacy.tokens import Doc
+
+Span = tuple[int, int]  # start and end, in characters
+
+# What a tokenizer is fed at once. Sudachi (ja) refuses more than 49,149 bytes, and spaCy's work around other libraries
+# looks at all of the rest for each token.
+_RULE_WINDOW: Final = 100_000
+_FOREIGN_WINDOW: Final = 10_000
+
+# spaCy peels affixes off a run of characters one by one and searches all of the rest each time. No word is as long.
+_LONGEST_RUN: Final = 1_000
+
+_CACHED_LENGTH: Final = 30  # characters; longer runs seldom come twice
+_CACHE_SIZE: Final = 1 << 15  # some 20 MB, and nearly all runs of running text
+_LONG_CACHE_SIZE: Final = 1 << 8  # for text that repeats itself without end
+
+_RUN: Final = re.compile(r"\S+")  # white space is what str.isspace() says, here and in spaCy
+_UP_TO_SPACE: Final = re.compile(r".*\s", re.DOTALL)
+_UP_TO_STOP: Final = re.compile(r".*[\s。！？、，]", re.DOTALL)
+_SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
+
+_PACKAGES: Final = {  # what spaCy's message asks for; it gives a command only for Japanese
+    "ja": "pip install sudachipy sudachidict_core",
+    "ko": "pip install natto-py, and install mecab-ko and mecab-ko-dic",
+    "th": "pip install pythainlp",
+    "vi": "pip install pyvi",
+}
+
+
+class Tokenizer(Protocol):
+    """Cuts texts into tokens; every span is at least one character and never white space alone."""
+
+    def spans(self, texts: Sequence[str]) -> list[list[Span]]:
+        """Return where the tokens of each text stand in it."""
+
+    def sentences(self, text: str) -> list[list[Span]]:
+        """Return where the tokens of a running text stand in it, sentence by sentence; none is empty."""
+
+
+class SpacyTokenizer:
+    """The tokenizer of a language as spaCy ships it, without any model to download.
+
+    Ordinary text is cut exactly as spaCy cuts it. Text that is no text is cut in linear time: a run of more than
+    1,000 characters without white space is cut into pieces of 1,000 before spaCy sees it.
+
+    Args:
+        language: one of spaCy's codes, such as ``en`` or ``xx`` for any; looked up when the first text comes.
+    """
+
+    def __init__(self, language: str = "en") -> None:
+        self.language = language
+
+    def spans(self, texts: Sequence[str]) -> list[list[Span]]:
+        """Return where the tokens of each text stand in it.
+
+        Raises:
+            ConfigError: spaCy does not know the language, or lacks a package for it.
+        """
+        # Without the zone spaCy would keep every word it has ever seen.
+        with self._nlp.memory_zone():
+            return [self._cutter.spans(text) for text in texts]
+
+    def sentences(self, text: str) -> list[list[Span]]:
+        """Return the spans of a running text by sentences, which spaCy's ``sentencizer`` finds by punctuation.
+
+        Raises:
+            ConfigError: spaCy does not know the language, or lacks a package for it.
+        """
+        from spacy.pipeline import Sentencizer
+
+        grouped: list[list[Span]] = []
+        with self._nlp.memory_zone():
+            spans = self._cutter.spans(text)
+            doc, is_space = _document(self._nlp, text, spans)
+            remaining = iter(spans)
+            for token, skip in zip(Sentencizer()(doc), is_space, strict=True):
+                if token.is_sent_start:
+                    grouped.append([])
+                if not skip:
+                    grouped[-1].append(next(remaining))
+        return [sentence for sentence in grouped if sentence]
+
+    @cached_property
+    def _nlp(self) -> "Language":
+        return _blank_pipeline(self.language)
+
+    @cached_property
+    def _cutter(self) -> "_RuleCutter | _ForeignCutter":
+        from spacy.tokenizer import Tokenizer as RuleTokenizer
+
+        return (_RuleCutter if isinstance(self._nlp.tokenizer, RuleTokenizer) else _ForeignCutter)(self._nlp)
+
+
+def tokenizer_record(language: str) -> dict[str, str]:
+    """Return what a model's config says of the tokenizer of a language."""
+    return {"name": "spacy", "language": language, "version": version("spacy")}
+
+
+class _Run(NamedTuple):
+    """How spaCy cuts a run of characters without white space."""
+
+    spans: tuple[Span, ...]
+    first: str
+    last: str
+
+
+class _RuleCutter:
+    """Cuts with spaCy's rules, run by run, and remembers the runs.
+
+    spaCy's tokens of a run depend on the run alone, but for exceptions that it looks for across spaces: ``EE. UU.`` in
+    Spanish, and by accident the face in ``( :(x``. Where two tokens meet that are neighbours in an exception, all of
+    the text goes to spaCy.
+    """
+
+    def __init__(self, nlp: "Language") -> None:
+        self._nlp = nlp
+        self._exception_pairs = _exception_pairs(nlp)
+        # spaCy's own cache rests inside a memory zone; with this one, running text is cut five times as fast.
+        self._cut_short = lru_cache(_CACHE_SIZE)(self._cut)
+        self._cut_long = lru_cache(_LONG_CACHE_SIZE)(self._cut)
+
+    def spans(self, text: str) -> list[Span]:
+        found: list[Span] = []
+        for start, window in _windows(text, _RULE_WINDOW, _UP_TO_SPACE):
+            spans = self._by_runs(window)
+            found += _shifted(self._whole(window) if spans is None else spans, start)
+        return found
+
+    def _by_runs(self, text: str) -> list[Span] | None:
+        """Return the spans, or None where only all of the text tells them."""
+        found: list[Span] = []
+        last = ""
+        is_crossed = has_long_run = False
+        for match in _RUN.finditer(text):
+            start, end = match.span()
+            if end - start > _LONGEST_RUN:
+                has_long_run = True
+                for at in range(start, end, _LONGEST_RUN):
+                    found += _shifted(self._cut_long(text[at : min(at + _LONGEST_RUN, end)]).spans, at)
+                continue
+            run = (self._cut_short if end - start <= _CACHED_LENGTH else self._cut_long)(match.group())
+            is_crossed = is_crossed or (last, run.first) in self._exception_pairs
+            last = run.last
+            found += _shifted(run.spans, start)
+        return None if is_crossed and not has_long_run else found
+
+    def _whole(self, text: str) -> list[Span]:
+        doc = self._nlp.tokenizer(_encodable(text))
+        return [(token.idx, token.idx + len(token)) for token in doc if not token.is_space]
+
+    def _cut(self, run: str) -> _Run:
+        spans = tuple(self._whole(run))
+        return _Run(spans, run[slice(*spans[0])], run[slice(*spans[-1])])
+
+
+class _ForeignCutter:
+    """Cuts with another library that spaCy wraps; tokens are found again in the text, as not all keep its spaces."""
+
+    def __init__(self, nlp: "Language") -> None:
+        self._nlp = nlp
+
+    def spans(self, text: str) -> list[Span]:
+        found: list[Span] = []
+        for start, window in _windows(text, _FOREIGN_WINDOW, _UP_TO_STOP):
+            fed = _encodable(window)
+            words = [token.text.strip() for token in self._nlp.tokenizer(fed)]
+            found += _shifted(_aligned(fed, [word for word in words if word]), start)
+        return found
+
+
+def _windows(text: str, size: int, up_to_break: re.Pattern[str]) -> Iterator[tuple[int, str]]:
+    """Yield parts of at most ``size`` characters with their starts, cut behind the last break in reach."""
+    start = 0
+    while len(text) - start > size:
+        reach = up_to_break.match(text, start, start + size)
+        end = reach.end() if reach else start + size
+        yield start, text[start:end]
+        start = end
+    yield start, text[start:]
+
+
+def _shifted(spans: Iterable[Span], offset: int) -> list[Span]:
+    return [(start + offset, end + offset) for start, end in spans]
+
+
+def _encodable(text: str) -> str:
+    """Put U+FFFD for lone surrogates, which only Python has and spaCy refuses."""
+    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
+
+
+def _aligned(text: str, words: list[str]) -> list[Span]:
+    """Return where words that follow each other in a text stand in it."""
+    spans = []
+    end = 0
+    for word in words:
+        start = text.find(word, end)
+        if start < 0 or text[end:start].strip():
+            raise DataError(f"the tokenizer changed the text: it made {word!r} of {text[end : end + 20]!r}")
+        end = start + len(word)
+        spans.append((start, end))
+    return spans
+
+
+def _document(nlp: "Language", text: str, spans: list[Span]) -> "tuple[Doc, list[bool]]":
+    """Return spaCy's document of a text cut at ``spans``, and for each of its tokens whether it is white space.
+
+    As in spaCy, one space behind a token belongs to it, and other white space is a token.
+    """
+    from spacy.tokens import Doc
+
+    words: list[str] = []
+    spaces: list[bool] = []
+    is_space: list[bool] = []
+    text = _encodable(text)
+    previous = 0
+    for start, end in [*spans, (len(text), len(text))]:
+        gap = text[previous:start]
+        if gap.startswith(" ") and words:
+            spaces[-1] = True
+            gap = gap[1:]
+        for word, blank in ((gap, True), (text[start:end], False)):
+            if word:
+                words.append(word)
+                spaces.append(False)
+                is_space.append(blank)
+        previous = end
+    return Doc(nlp.vocab, words=words, spaces=spaces), is_space
+
+
+def _exception_pairs(nlp: "Language") -> frozenset[tuple[str, str]]:
+    """Return the pairs of tokens that are neighbours in one of the language's exceptions, before it is applied."""
+    from spacy.tokenizer import Tokenizer as RuleTokenizer
+
+    rules: Any = nlp.tokenizer
+    bare = RuleTokenizer(
+        nlp.vocab,
+        prefix_search=rules.prefix_search,
+        suffix_search=rules.suffix_search,
+        infix_finditer=rules.infix_finditer,
+        token_match=rules.token_match,
+        url_match=rules.url_match,
+    )
+    exceptions = [[token.text for token in bare(exception)] for exception in rules.rules]
+    return frozenset(pair for tokens in exceptions for pair in pairwise(tokens))
+
+
+def _blank_pipeline(language: str) -> "Language":
+    import spacy
+    from spacy.util import find_matching_language, registry
+
+    codes = _language_codes(Path(spacy.__file__).parent / "lang")
+    if not (language in codes.values() or find_matching_language(language) or language in registry.languages):
+        lowered = re.split("[-_]", language.lower())[0]
+        near = difflib.get_close_matches(lowered, [*codes, *codes.values()], n=1)
+        fix = f"did you mean {codes.get(near[0], near[0])}?" if near else "name a code such as en, de or xx (any)"
+        raise ConfigError(f"spaCy has no language {language!r}", fix=fix)
+    try:
+        return spacy.blank(language)
+    except ImportError as error:
+        fix = _PACKAGES.get(language, str(error))
+        raise ConfigError(f"the tokenizer for {language!r} needs a package that is missing", fix=fix) from error
+
+
+def _language_codes(folder: Path) -> dict[str, str]:
+    """Return spaCy's languages, code by lower-case English name, without importing all of them."""
+    codes = {}
+    for file in folder.glob("*/__init__.py"):
+        name = re.search(r'__all__ = \["(\w+)"\]', file.read_text(encoding="utf-8"))
+        codes[name[1].lower() if name else file.parent.name] = file.parent.name
+    return codes

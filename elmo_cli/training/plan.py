@@ -1,0 +1,122 @@
+"""What a training run is going to do, in figures, before it starts."""
+
+from dataclasses import dataclass
+
+from elmo_cli.text.characters import is_cut
+from elmo_cli.training.session import Session
+
+_BYTES = 4  # of a float32
+_BASE_MEMORY = 350_000_000  # of Python, torch and the maps of a small corpus
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The figures of a run.
+
+    Attributes:
+        tokens: of the training text, markers not counted.
+        cut_words: share of word types longer than the model reads.
+        oov_rate: share of training tokens outside the vocabulary.
+        heldout_oov_rate: the same of the held-out text.
+        unigram_perplexity: of the held-out text, predicted by word frequency alone.
+        memory_bytes: estimate of the peak.
+    """
+
+    sentences: int
+    cut_sentences: int
+    tokens: int
+    types: int
+    cut_words: float
+    heldout_sentences: int
+    heldout_tokens: int
+    heldout_is_training: bool
+    vocabulary_size: int
+    min_count: int
+    oov_rate: float
+    heldout_oov_rate: float
+    unigram_perplexity: float
+    parameters: int
+    softmax_parameters: int
+    negatives: int | None
+    preset: str
+    epochs: int
+    steps: int
+    steps_an_epoch: int
+    max_time_s: float | None
+    memory_bytes: int
+
+    def lines(self) -> list[str]:
+        """Return the plan as lines of text for a person."""
+        cut = f"; {self.cut_sentences:,} long sentences cut" if self.cut_sentences else ""
+        spelled = f"; {self.cut_words:.1%} of types too long to be read whole" if self.cut_words >= 0.0005 else ""
+        heldout = f"{self.heldout_tokens:,} tokens in {self.heldout_sentences:,} sentences"
+        if self.heldout_is_training:
+            heldout = "nothing: the text is too small, so the figures below are of the training text itself"
+        softmax = "full softmax" if self.negatives is None else f"softmax sampled with {self.negatives:,} negatives"
+        limit = "" if self.max_time_s is None else f", at most {self.max_time_s / 60:.4g} minutes"
+        return [
+            f"text        {self.tokens:,} tokens in {self.sentences:,} sentences, {self.types:,} types{cut}{spelled}",
+            f"held out    {heldout}",
+            f"vocabulary  {self.vocabulary_size:,} types (count >= {self.min_count}); outside it: "
+            f"{self.oov_rate:.2%} of the training tokens, {self.heldout_oov_rate:.2%} of the held-out tokens",
+            f"model       {self.preset}: {self.parameters:,} parameters, {self.softmax_parameters:,} of the {softmax}",
+            f"training    {self.steps:,} steps ({self.epochs} x {self.steps_an_epoch:,}){limit}; "
+            f"about {self.memory_bytes / 1e6:,.0f} MB of memory",
+            f"unigram     held-out perplexity {self.unigram_perplexity:,.1f} by word frequency alone",
+        ]
+
+
+def make_plan(session: Session) -> Plan:
+    """Return the figures of a run that has been set up."""
+    settings, corpus = session.settings, session.corpus
+    if settings.epochs is None or settings.min_count is None:
+        raise ValueError("an open session has decided its epochs and min_count")
+    characters = session.config.char_cnn.max_characters
+    types = corpus.all_type_texts
+    softmax = sum(p.numel() for p in session.model.softmax.parameters())
+    steps = settings.epochs * session.steps_an_epoch
+    return Plan(
+        sentences=len(session.pieces) - _extra_pieces(session),
+        cut_sentences=session.pieces.cut_sentences,
+        tokens=session.pieces.token_count,
+        types=corpus.info.types,
+        cut_words=sum(is_cut(text, characters) for text in types) / len(types),
+        heldout_sentences=len(session.heldout_pieces),
+        heldout_tokens=session.heldout_pieces.token_count,
+        heldout_is_training=session.heldout_is_training,
+        vocabulary_size=len(session.vocabulary),
+        min_count=settings.min_count,
+        oov_rate=session.frequencies.unknown_rate(len(session.pieces)),
+        heldout_oov_rate=session.heldout_frequencies.unknown_rate(len(session.heldout_pieces)),
+        unigram_perplexity=session.frequencies.perplexity_of(session.heldout_frequencies),
+        parameters=sum(p.numel() for p in session.model.bilm.parameters()),
+        softmax_parameters=softmax,
+        negatives=settings.negatives if session.is_sampled else None,
+        preset=settings.preset,
+        epochs=settings.epochs,
+        steps=min(steps, settings.max_steps or steps),
+        steps_an_epoch=session.steps_an_epoch,
+        max_time_s=settings.max_time_s,
+        memory_bytes=_memory(session, softmax),
+    )
+
+
+def _extra_pieces(session: Session) -> int:
+    """Count the pieces that are not a sentence's first: they start where the one before ends, which is full."""
+    pieces, limit = session.pieces, session.settings.max_sentence_tokens
+    continues = (pieces.starts[1:] == pieces.ends[:-1]) & (pieces.lengths[:-1] == limit)
+    return int(continues.sum()) if pieces.cut_sentences else 0
+
+
+def _memory(session: Session, softmax_parameters: int) -> int:
+    """Estimate the peak: weights, gradients and two moments, and what a step keeps for its backward pass."""
+    lstm, cnn = session.config.lstm, session.config.char_cnn
+    parameters = sum(p.numel() for p in session.model.bilm.parameters())
+    rows = session.settings.batch_tokens
+    # Per row, layer and direction: gates and their gradients, cells, and a few vectors of the output's width.
+    recurrent = rows * lstm.layers * 2 * (9 * lstm.cell_dim + 6 * lstm.projection_dim)
+    # About half of a batch's tokens are distinct types, of about 20 characters with padding.
+    characters = rows // 2 * 20 * cnn.filter_count * 2
+    candidates = session.settings.negatives if session.is_sampled else len(session.vocabulary)
+    logits = 2 * 3 * rows * candidates
+    return _BASE_MEMORY + _BYTES * (4 * (parameters + softmax_parameters) + recurrent + characters + logits)

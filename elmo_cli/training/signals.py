@@ -1,0 +1,36 @@
+"""SIGINT and SIGTERM as a wish to stop, which training grants when it has saved."""
+
+import signal
+import threading
+from types import FrameType, TracebackType
+
+
+class StopSignals:
+    """While entered, the first SIGINT or SIGTERM is only noted; a second one interrupts at once.
+
+    Outside the main thread, where no handler can be set, nothing is changed.
+
+    Attributes:
+        received: number of the first signal; None as long as there was none.
+    """
+
+    def __init__(self) -> None:
+        self.received: int | None = None
+        self._old: dict[signal.Signals, object] = {}
+
+    def __enter__(self) -> "StopSignals":
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                self._old[number] = signal.signal(number, self._note)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for number, handler in self._old.items():
+            signal.signal(number, handler)  # type: ignore[arg-type]
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        if self.received is not None:
+            raise KeyboardInterrupt
+        self.received = number

@@ -1,0 +1,20 @@
+"""The texts of a training run. Needs no torch, so that a command can look for its files first."""
+
+from dataclasses import dataclass
+
+from elmo_cli.text.prepare import TextOptions
+
+
+@dataclass(frozen=True, slots=True)
+class TextSources:
+    """Which texts a run reads, and how.
+
+    Attributes:
+        corpora: files to train on, as `sources.find_sources` returns them.
+        heldout: files to measure on; empty to hold out a part of the corpora.
+        options: how both are read.
+    """
+
+    corpora: tuple[str, ...]
+    heldout: tuple[str, ...]
+    options: TextOptions
