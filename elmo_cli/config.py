@@ -168,12 +168,12 @@ class TrainingSettings:
     epochs: int | None = None  # None: by the size of the text
     max_steps: int | None = None
     max_time_s: float | None = None  # seconds of training, over all resumed parts
-    batch_tokens: int = 2048  # a step, sentence markers included
+    batch_tokens: int | None = None  # a step, sentence markers included; None: a hundredth of the text, 128 to 1024
     learning_rate: float = 0.004  # of Adam, at its highest
     warmup_steps: int = 100
     dropout: float = 0.1  # at the places of bilm-tf
     clip_norm: float = 1.0  # of the gradient of the mean loss
-    negatives: int = 2048  # a direction and step, where the softmax is sampled
+    negatives: int = 1024  # a direction and step, where the softmax is sampled
     sampled_above: int = 10_000  # word types; smaller vocabularies use the full softmax
     vocab_size: int = 50_000  # word types at most, the special ones not counted
     min_count: int | None = None  # None: 2, or 1 for less than 10,000 tokens

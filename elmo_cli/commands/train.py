@@ -72,7 +72,9 @@ def train(
     max_time: Annotated[
         str | None, typer.Option("--max-time", metavar="TIME", help="Stop after a time such as 90m, 2h or 1h30m.")
     ] = None,
-    batch_tokens: Annotated[int, typer.Option("--batch-tokens", min=8, help="Tokens a step.")] = _DEFAULTS.batch_tokens,
+    batch_tokens: Annotated[
+        int | None, typer.Option("--batch-tokens", min=8, help="Tokens a step.  [default: by the size of the text]")
+    ] = None,
     learning_rate: Annotated[
         float, typer.Option("--learning-rate", help="Of Adam, at its highest.")
     ] = _DEFAULTS.learning_rate,

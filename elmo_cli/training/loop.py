@@ -73,7 +73,7 @@ class Trainer:
         self.model = session.model.to(device)
         self.optimizer = Optimizer(self.model, self.settings)
         self.position = Position()
-        self.total_steps = (self.settings.epochs or 1) * session.steps_an_epoch
+        self.total_steps = session.choices.epochs * session.choices.steps_an_epoch
         if self.settings.max_steps is not None:
             self.total_steps = min(self.total_steps, self.settings.max_steps)
         self._heldout = session.heldout_batches(whole=False)
@@ -140,9 +140,9 @@ class Trainer:
 
     def _batches(self) -> Iterator[np.ndarray[Any, np.dtype[np.int64]]]:
         """Yield piece numbers from the position on, epoch after epoch, keeping the position up to date."""
-        position, lengths = self.position, self.session.pieces.lengths
-        while position.epoch < (self.settings.epochs or 1):
-            batches = epoch_batches(lengths, self.settings.batch_tokens, seed=self.settings.seed, epoch=position.epoch)
+        position, choices, lengths = self.position, self.session.choices, self.session.pieces.lengths
+        while position.epoch < choices.epochs:
+            batches = epoch_batches(lengths, choices.batch_tokens, seed=self.settings.seed, epoch=position.epoch)
             yield from islice(batches, position.batch, None)
             position.epoch += 1
             position.batch = 0

@@ -68,13 +68,11 @@ class Plan:
 
 def make_plan(session: Session) -> Plan:
     """Return the figures of a run that has been set up."""
-    settings, corpus = session.settings, session.corpus
-    if settings.epochs is None or settings.min_count is None:
-        raise ValueError("an open session has decided its epochs and min_count")
+    settings, choices, corpus = session.settings, session.choices, session.corpus
     characters = session.config.char_cnn.max_characters
     types = corpus.all_type_texts
     softmax = sum(p.numel() for p in session.model.softmax.parameters())
-    steps = settings.epochs * session.steps_an_epoch
+    steps = choices.epochs * choices.steps_an_epoch
     return Plan(
         sentences=len(session.pieces) - _extra_pieces(session),
         cut_sentences=session.pieces.cut_sentences,
@@ -85,7 +83,7 @@ def make_plan(session: Session) -> Plan:
         heldout_tokens=session.heldout_pieces.token_count,
         heldout_is_training=session.heldout_is_training,
         vocabulary_size=len(session.vocabulary),
-        min_count=settings.min_count,
+        min_count=choices.min_count,
         oov_rate=session.frequencies.unknown_rate(len(session.pieces)),
         heldout_oov_rate=session.heldout_frequencies.unknown_rate(len(session.heldout_pieces)),
         unigram_perplexity=session.frequencies.perplexity_of(session.heldout_frequencies),
@@ -93,9 +91,9 @@ def make_plan(session: Session) -> Plan:
         softmax_parameters=softmax,
         negatives=settings.negatives if session.is_sampled else None,
         preset=settings.preset,
-        epochs=settings.epochs,
+        epochs=choices.epochs,
         steps=min(steps, settings.max_steps or steps),
-        steps_an_epoch=session.steps_an_epoch,
+        steps_an_epoch=choices.steps_an_epoch,
         max_time_s=settings.max_time_s,
         memory_bytes=_memory(session, softmax),
     )
@@ -112,7 +110,7 @@ def _memory(session: Session, softmax_parameters: int) -> int:
     """Estimate the peak: weights, gradients and two moments, and what a step keeps for its backward pass."""
     lstm, cnn = session.config.lstm, session.config.char_cnn
     parameters = sum(p.numel() for p in session.model.bilm.parameters())
-    rows = session.settings.batch_tokens
+    rows = session.choices.batch_tokens
     # Per row, layer and direction: gates and their gradients, cells, and a few vectors of the output's width.
     recurrent = rows * lstm.layers * 2 * (9 * lstm.cell_dim + 6 * lstm.projection_dim)
     # About half of a batch's tokens are distinct types, of about 20 characters with padding.

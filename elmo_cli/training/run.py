@@ -77,7 +77,7 @@ def start_training(
     session = _announced(_open(corpora, settings), place.reporter)
     run = RunDir(folder)
     run.remove()
-    run.create(_settings_tables(sources, corpora, session.settings))
+    run.create(_settings_tables(sources, corpora, session.decided_settings))
     return _train(folder, session, run, place, resume=False)
 
 
@@ -200,7 +200,7 @@ def _model_config(session: Session, perplexity: Perplexity | None, unigram: floa
         "tool": f"elmo {version('elmo-cli')}",
         "created": date.today().isoformat(),
         "corpora": corpora,
-        "settings": asdict(session.settings),
+        "settings": asdict(session.decided_settings),
         "training": {
             "text_tokens": session.pieces.token_count,
             "tokens_read": position.tokens,
