@@ -11,11 +11,13 @@ Rows are packed (see `packing`), the backward direction's in its own reading ord
 """
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from elmo_cli.bilm.directions import add_product, add_product_, over_directions
 from elmo_cli.bilm.lstm_gradient import LSTMFunction
 from elmo_cli.bilm.packing import Packing
 from elmo_cli.config import LSTMConfig
@@ -81,34 +83,50 @@ def run_lstm(
     cell_clip: float | None,
     projection_clip: float | None,
 ) -> Float[Tensor, "2 rows dim"]:
-    """Return the hidden states [2, rows, dim]; nothing is kept for a backward pass.
+    """Return the hidden states [2, rows, dim]; nothing is kept for a backward pass."""
+    output = torch.empty_like(x)
+    compute = partial(_run, step_sizes, cell_clip, projection_clip)
+    over_directions(compute, x, input_weight, recurrent_weight, bias, projection, output)
+    return output
+
+
+def _run(
+    step_sizes: Sequence[int],
+    cell_clip: float | None,
+    projection_clip: float | None,
+    x: Float[Tensor, "*directions rows dim"],
+    input_weight: Float[Tensor, "*directions dim gates"],
+    recurrent_weight: Float[Tensor, "*directions dim gates"],
+    bias: Float[Tensor, "*directions gates"],
+    projection: Float[Tensor, "*directions cell dim"] | None,
+    output: Float[Tensor, "*directions rows dim"],
+) -> None:
+    """Compute one direction or both, into ``output``.
 
     Input products do not depend on the state, so they are computed for many time steps at once.
     """
-    output = torch.empty_like(x)
-    if not step_sizes:
-        return output
-    cell_dim = input_weight.shape[2] // 4
-    h = x.new_zeros(2, step_sizes[0], x.shape[2])
-    c = x.new_zeros(2, step_sizes[0], cell_dim)
+    cell_dim = input_weight.shape[-1] // 4
+    h = c = None
     for first, last, steps in step_blocks(step_sizes, _BLOCK_ROWS):
-        from_input = torch.baddbmm(bias.unsqueeze(1), x[:, first:last], input_weight)
+        from_input = add_product(bias.unsqueeze(-2), x[..., first:last, :], input_weight)
         start = 0
         for size in steps:
-            gates = torch.baddbmm(from_input[:, start : start + size], h[:, :size], recurrent_weight)
+            gates = from_input[..., start : start + size, :]
+            if h is not None:
+                add_product_(gates, h[..., :size, :], recurrent_weight)
             gates[..., : 3 * cell_dim].sigmoid_()
-            i, f, o, j = gates.split(cell_dim, dim=2)
-            c = (c[:, :size] * f).addcmul_(i, j.tanh_())
+            i, f, o, j = gates.split(cell_dim, dim=-1)
+            j.tanh_()
+            c = i * j if c is None else (c[..., :size, :] * f).addcmul_(i, j)
             if cell_clip is not None:
                 c.clamp_(-cell_clip, cell_clip)
             h = torch.tanh(c).mul_(o)
             if projection is not None:
-                h = torch.bmm(h, projection)
+                h = h @ projection
                 if projection_clip is not None:
                     h.clamp_(-projection_clip, projection_clip)
-            output[:, first + start : first + start + size] = h
+            output[..., first + start : first + start + size, :] = h
             start += size
-    return output
 
 
 def step_blocks(step_sizes: Sequence[int], rows: int) -> Iterator[tuple[int, int, list[int]]]:

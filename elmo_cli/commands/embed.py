@@ -33,7 +33,7 @@ def embed(
     ctx: typer.Context,
     files: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[FILE]...", help="Texts: files, folders, or - for standard input.", show_default="-"),
+        typer.Argument(metavar="FILE", help="Texts: files, folders, or - for standard input.", show_default="-"),
     ] = None,
     model: Model = DEFAULT_MODEL,
     input_mode: Input = "lines",

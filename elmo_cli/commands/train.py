@@ -38,7 +38,7 @@ def train(
     ctx: typer.Context,
     corpora: Annotated[
         list[str] | None,
-        typer.Argument(metavar="CORPUS...", help="Texts: files, folders, or - for standard input.", show_default=False),
+        typer.Argument(metavar="CORPUS", help="Texts: files, folders, or - for standard input.", show_default=False),
     ] = None,
     output: Annotated[
         str | None,

@@ -29,7 +29,7 @@ _READ_SIZE: Final = 1 << 16
 _HEAD_SIZE: Final = 1 << 13  # bytes looked at to tell text from other things
 _FEW_NULS: Final = 4  # so that a very short text may hold a NUL
 _NUL_SHARE: Final = 0.1
-_PIECE_SIZE: Final = 1 << 12  # compressed bytes fed at once; bounds what one step of a "zip bomb" unpacks to
+_PIECE_SIZE: Final = 1 << 10  # compressed bytes fed at once; bounds what one step of a "zip bomb" unpacks to
 _FETCH_AGAIN: Final = "copy or download the file again"
 
 _MAGIC_SIZE: Final = 10

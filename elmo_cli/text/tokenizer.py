@@ -2,12 +2,12 @@
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
 from importlib.metadata import version
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
 from elmo_cli.errors import ConfigError, DataError
 
@@ -17,20 +17,18 @@ if TYPE_CHECKING:
 
 Span = tuple[int, int]  # start and end, in characters
 
-# What a tokenizer is fed at once. Sudachi (ja) refuses more than 49,149 bytes, and spaCy's work around other libraries
-# looks at all of the rest for each token.
-_RULE_WINDOW: Final = 100_000
-_FOREIGN_WINDOW: Final = 10_000
-
 # spaCy peels affixes off a run of characters one by one and searches all of the rest each time. No word is as long.
 _LONGEST_RUN: Final = 1_000
+
+# What another library is fed at once. Sudachi (ja) refuses more than 49,149 bytes, and spaCy's code around the others
+# looks at all of the rest for each token.
+_WINDOW: Final = 10_000
 
 _CACHED_LENGTH: Final = 30  # characters; longer runs seldom come twice
 _CACHE_SIZE: Final = 1 << 15  # some 20 MB, and nearly all runs of running text
 _LONG_CACHE_SIZE: Final = 1 << 8  # for text that repeats itself without end
 
-_RUN: Final = re.compile(r"\S+")  # white space is what str.isspace() says, here and in spaCy
-_UP_TO_SPACE: Final = re.compile(r".*\s", re.DOTALL)
+_RUN: Final = re.compile(rf"\S{{1,{_LONGEST_RUN}}}")  # white space is what str.isspace() says, here and in spaCy
 _UP_TO_STOP: Final = re.compile(r".*[\s。！？、，]", re.DOTALL)
 _SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
 
@@ -42,6 +40,7 @@ _PACKAGES: Final = {  # what spaCy's message asks for; it gives a command only f
 }
 
 
+@runtime_checkable  # the types of arguments are checked in tests
 class Tokenizer(Protocol):
     """Cuts texts into tokens; every span is at least one character and never white space alone."""
 
@@ -112,53 +111,44 @@ def tokenizer_record(language: str) -> dict[str, str]:
 
 
 class _RuleCutter:
-    """Cuts with spaCy's rules, run by run, and remembers the runs.
+    """Cuts with spaCy's rules, run by run of characters without white space, and remembers the runs.
 
     spaCy's tokens of a run depend on the run alone, but for the exceptions that it looks for across spaces: ``EE. UU.``
-    in Spanish, and by accident faces. So a text in which two characters meet across a space as they meet across tokens
-    in an exception goes to spaCy whole: some lines in a hundred of English.
+    in Spanish, and by accident faces. So runs stay together where two characters meet across a space as they meet
+    across tokens in an exception, which is seldom.
     """
 
     def __init__(self, nlp: "Language") -> None:
         self._nlp = nlp
-        self._exception_seams = _exception_seams(nlp)
+        self._seams = _exception_seams(nlp)
         # spaCy's own cache rests inside a memory zone; with this one, running text is cut five times as fast.
         self._cut_short = lru_cache(_CACHE_SIZE)(self._cut)
         self._cut_long = lru_cache(_LONG_CACHE_SIZE)(self._cut)
 
     def spans(self, text: str) -> list[Span]:
         found: list[Span] = []
-        for start, window in _windows(text, _RULE_WINDOW, _UP_TO_SPACE):
-            spans = self._by_runs(window)
-            found += _shifted(self._whole(window) if spans is None else spans, start)
+        for offset, stretch in self._stretches(text):
+            cut = self._cut_short if len(stretch) <= _CACHED_LENGTH else self._cut_long
+            found += [(offset + start, offset + end) for start, end in cut(stretch)]
         return found
 
-    def _by_runs(self, text: str) -> list[Span] | None:
-        """Return the spans, or None where only all of the text tells them."""
-        found: list[Span] = []
-        last = ""
-        is_crossed = has_long_run = False
+    def _stretches(self, text: str) -> Iterator[tuple[int, str]]:
+        """Yield starts and texts of what can be cut alone: runs, or several that are together no longer than one."""
+        first = end = 0
         for match in _RUN.finditer(text):
-            run = match.group()
-            start = match.start()
-            is_crossed = is_crossed or (last, run[0]) in self._exception_seams
-            last = run[-1]
-            if len(run) <= _CACHED_LENGTH:
-                found += _shifted(self._cut_short(run), start)
-            elif len(run) <= _LONGEST_RUN:
-                found += _shifted(self._cut_long(run), start)
-            else:
-                has_long_run = True
-                for at in range(0, len(run), _LONGEST_RUN):
-                    found += _shifted(self._cut_long(run[at : at + _LONGEST_RUN]), start + at)
-        return None if is_crossed and not has_long_run else found
+            start, stop = match.span()
+            is_joined = start == end + 1 and (text[end - 1], text[start]) in self._seams
+            if not is_joined or stop - first > _LONGEST_RUN:
+                if end:
+                    yield first, text[first:end]
+                first = start
+            end = stop
+        if end:
+            yield first, text[first:end]
 
-    def _whole(self, text: str) -> list[Span]:
-        doc = self._nlp.tokenizer(_encodable(text))
-        return [(token.idx, token.idx + len(token)) for token in doc if not token.is_space]
-
-    def _cut(self, run: str) -> tuple[Span, ...]:
-        return tuple(self._whole(run))
+    def _cut(self, stretch: str) -> tuple[Span, ...]:
+        doc = self._nlp.tokenizer(_encodable(stretch))
+        return tuple((token.idx, token.idx + len(token)) for token in doc if not token.is_space)
 
 
 class _ForeignCutter:
@@ -169,26 +159,22 @@ class _ForeignCutter:
 
     def spans(self, text: str) -> list[Span]:
         found: list[Span] = []
-        for start, window in _windows(text, _FOREIGN_WINDOW, _UP_TO_STOP):
+        for offset, window in _windows(text):
             fed = _encodable(window)
             words = [token.text.strip() for token in self._nlp.tokenizer(fed)]
-            found += _shifted(_aligned(fed, [word for word in words if word]), start)
+            found += [(offset + start, offset + end) for start, end in _aligned(fed, [word for word in words if word])]
         return found
 
 
-def _windows(text: str, size: int, up_to_break: re.Pattern[str]) -> Iterator[tuple[int, str]]:
-    """Yield parts of at most ``size`` characters with their starts, cut behind the last break in reach."""
+def _windows(text: str) -> Iterator[tuple[int, str]]:
+    """Yield parts of bounded length with their starts, cut behind white space or a stop where there is one."""
     start = 0
-    while len(text) - start > size:
-        reach = up_to_break.match(text, start, start + size)
-        end = reach.end() if reach else start + size
+    while len(text) - start > _WINDOW:
+        reach = _UP_TO_STOP.match(text, start, start + _WINDOW)
+        end = reach.end() if reach else start + _WINDOW
         yield start, text[start:end]
         start = end
     yield start, text[start:]
-
-
-def _shifted(spans: Iterable[Span], offset: int) -> list[Span]:
-    return [(start + offset, end + offset) for start, end in spans]
 
 
 def _encodable(text: str) -> str:

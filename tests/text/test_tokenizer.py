@@ -1,6 +1,7 @@
 import subprocess
 import sys
 from importlib.metadata import version
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,11 @@ def tokenizer() -> SpacyTokenizer:
 
 
 @pytest.fixture(scope="module")
+def chinese() -> SpacyTokenizer:
+    return SpacyTokenizer("zh")
+
+
+@pytest.fixture(scope="module")
 def plain() -> Language:
     """Return spaCy's English pipeline with its sentencizer, to compare with."""
     pipeline = spacy.blank("en")
@@ -48,18 +54,18 @@ def tokens(tokenizer: SpacyTokenizer, text: str) -> list[str]:
 # --- As spaCy does it -------------------------------------------------------------------------------------------------
 
 
-def test_ordinary_lines_are_cut_as_spacy_cuts_them(tokenizer, plain):
+def test_ordinary_lines_are_cut_as_spacy_cuts_them(tokenizer: SpacyTokenizer, plain: Language) -> None:
     assert tokenizer.spans(LINES) == [plain_spans(plain, line) for line in LINES]
 
 
-def test_tokens_are_words_and_punctuation(tokenizer):
+def test_tokens_are_words_and_punctuation(tokenizer: SpacyTokenizer) -> None:
     assert tokens(tokenizer, '"She isn\'t in," said Dr. No.') == [
         *('"', "She", "is", "n't", "in", ",", '"', "said", "Dr.", "No", "."),
     ]
 
 
 @given(text=fragment_texts)
-def test_exceptions_are_cut_as_spacy_cuts_them(tokenizer, plain, text):
+def test_exceptions_are_cut_as_spacy_cuts_them(tokenizer: SpacyTokenizer, plain: Language, text: str) -> None:
     assert tokenizer.spans([text]) == [plain_spans(plain, text)]
 
 
@@ -71,13 +77,13 @@ def test_exceptions_are_cut_as_spacy_cuts_them(tokenizer, plain, text):
         ("en", "( :(x", ["(", ":", "(", "x"]),  # spaCy takes "( :" for a face and then finds none in ":("
     ],
 )
-def test_exceptions_across_spaces_are_found(language, text, expected):
+def test_exceptions_across_spaces_are_found(language: str, text: str, expected: list[str]) -> None:
     assert tokens(SpacyTokenizer(language), text) == expected
 
 
 @settings(deadline=None)
 @given(text=st.text(st.characters(exclude_categories=())))
-def test_every_character_but_white_space_is_in_one_token(tokenizer, text):
+def test_every_character_but_white_space_is_in_one_token(tokenizer: SpacyTokenizer, text: str) -> None:
     [spans] = tokenizer.spans([text])
     edges = [edge for span in spans for edge in span]
     assert edges == sorted(edges)
@@ -85,67 +91,58 @@ def test_every_character_but_white_space_is_in_one_token(tokenizer, text):
     assert "".join(text[start:end] for start, end in spans) == "".join(text.split())
 
 
-def test_white_space_alone_is_no_token(tokenizer):
+def test_white_space_alone_is_no_token(tokenizer: SpacyTokenizer) -> None:
     assert tokenizer.spans(["", " ", " \t\u00a0\u2028 "]) == [[], [], []]
 
 
-def test_a_lone_surrogate_is_cut_like_the_replacement_character(tokenizer):
+def test_a_lone_surrogate_is_cut_like_the_replacement_character(tokenizer: SpacyTokenizer) -> None:
     assert tokens(tokenizer, "a \ud800b") == ["a", "\ud800", "b"]
     assert tokens(tokenizer, "a \ufffdb") == ["a", "\ufffd", "b"]
 
 
-def test_texts_do_not_depend_on_each_other(tokenizer):
+def test_texts_do_not_depend_on_each_other(tokenizer: SpacyTokenizer) -> None:
     assert tokenizer.spans(LINES[::-1]) == tokenizer.spans(LINES)[::-1]
 
 
 # --- Text that is no text ---------------------------------------------------------------------------------------------
 
 
-@settings(deadline=None)
-@given(
-    words=st.lists(st.sampled_from(["It", "isn't", "(really)", "5", "p.m.", "at", "all,", "Mr.", "No"]), max_size=30)
-)
-def test_windows_join_to_the_whole(tokenizer, plain, words):
-    text = "  ".join(words)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_RULE_WINDOW", 12)
-        assert tokenizer.spans([text]) == [plain_spans(plain, text)]
-
-
-def test_a_long_line_is_cut_like_short_ones(tokenizer, plain):
+def test_a_long_line_is_cut_like_short_ones(tokenizer: SpacyTokenizer, plain: Language) -> None:
     text = " ".join(LINES * 8)
     assert len(text) > 200_000
     assert tokenizer.spans([text]) == [plain_spans(plain, text)]
 
 
 @pytest.mark.parametrize("length", [999, 1000])
-def test_a_run_of_up_to_a_thousand_characters_is_cut_as_spacy_cuts_it(tokenizer, plain, length):
+def test_a_run_of_up_to_a_thousand_characters_is_cut_as_spacy_cuts_it(
+    tokenizer: SpacyTokenizer, plain: Language, length: int
+) -> None:
     text = "see " + "ab," * 400
     assert tokenizer.spans([text[: length + 4]]) == [plain_spans(plain, text[: length + 4])]
 
 
-def test_a_longer_run_is_cut_into_pieces(tokenizer):
+def test_a_longer_run_is_cut_into_pieces(tokenizer: SpacyTokenizer) -> None:
     assert tokens(tokenizer, f"see {'a' * 2500}! now") == ["see", "a" * 1000, "a" * 1000, "a" * 500, "!", "now"]
 
 
 @pytest.mark.parametrize("unit", ["a", ".", "1,", "-", "日", "\0", "a\u0301", "👨‍👩‍👧‍👦"])
-def test_a_run_without_end_is_cut_in_linear_time(tokenizer, unit):
+def test_a_run_without_end_is_cut_in_linear_time(tokenizer: SpacyTokenizer, unit: str) -> None:
     text = (unit * 1_000_000)[:1_000_000]
     [spans] = tokenizer.spans([text])  # would take hours
     assert spans[0][0] == 0
     assert spans[-1][1] == len(text)
-    assert all(end == start for (_, end), (start, _) in zip(spans, spans[1:], strict=False))
+    assert all(end == start for (_, end), (start, _) in pairwise(spans))
 
 
-def test_brackets_without_end_are_cut_in_linear_time(tokenizer):
+def test_brackets_without_end_are_cut_in_linear_time(tokenizer: SpacyTokenizer) -> None:
     assert tokens(tokenizer, "(" * 50_000) == ["("] * 50_000
 
 
-def test_words_without_end_are_cut_in_linear_time(tokenizer):
+def test_words_without_end_are_cut_in_linear_time(tokenizer: SpacyTokenizer) -> None:
     assert len(tokens(tokenizer, "Mr. word " * 30_000)) == 60_000
 
 
-def test_unseen_words_are_forgotten(tokenizer):
+def test_unseen_words_are_forgotten(tokenizer: SpacyTokenizer) -> None:
     strings = tokenizer._nlp.vocab.strings
     tokenizer.spans(["warm up"])
     before = len(strings)
@@ -164,31 +161,33 @@ def plain_sentences(pipeline: Language, text: str) -> list[list[Span]]:
 
 
 @pytest.mark.parametrize("file", ["harbour", "letters", "twenty", "world"])
-def test_sentences_are_those_of_the_sentencizer(tokenizer, plain, file):
+def test_sentences_are_those_of_the_sentencizer(tokenizer: SpacyTokenizer, plain: Language, file: str) -> None:
     text = (DATA / f"{file}.txt").read_text(encoding="utf-8")
     for paragraph in [text, *text.split("\n\n")]:
         assert tokenizer.sentences(paragraph) == plain_sentences(plain, paragraph)
 
 
 @given(text=st.lists(st.sampled_from([*FRAGMENTS, ".", "?", "! ", "。", "\n"]), max_size=15).map("".join))
-def test_sentences_of_odd_text_are_those_of_the_sentencizer(tokenizer, plain, text):
+def test_sentences_of_odd_text_are_those_of_the_sentencizer(
+    tokenizer: SpacyTokenizer, plain: Language, text: str
+) -> None:
     assert tokenizer.sentences(text) == plain_sentences(plain, text)
 
 
-def test_sentences_hold_the_spans_of_the_text(tokenizer):
+def test_sentences_hold_the_spans_of_the_text(tokenizer: SpacyTokenizer) -> None:
     text = " ".join(LINES)
     assert [span for sentence in tokenizer.sentences(text) for span in sentence] == tokenizer.spans([text])[0]
 
 
 @pytest.mark.parametrize("text", ["", "  \n "])
-def test_no_token_makes_no_sentence(tokenizer, text):
+def test_no_token_makes_no_sentence(tokenizer: SpacyTokenizer, text: str) -> None:
     assert tokenizer.sentences(text) == []
 
 
 # --- Languages --------------------------------------------------------------------------------------------------------
 
 
-def test_an_iso_639_3_code_names_the_same_language():
+def test_an_iso_639_3_code_names_the_same_language() -> None:
     assert tokens(SpacyTokenizer("deu"), "z.B. so") == tokens(SpacyTokenizer("de"), "z.B. so") == ["z.B.", "so"]
 
 
@@ -204,7 +203,7 @@ def test_an_iso_639_3_code_names_the_same_language():
         ("punctuation", "name a code such as en, de or xx (any)"),
     ],
 )
-def test_an_unknown_language_is_an_error(language, fix):
+def test_an_unknown_language_is_an_error(language: str, fix: str) -> None:
     tokenizer = SpacyTokenizer(language)
     with pytest.raises(ConfigError) as error:
         tokenizer.spans(["text"])
@@ -220,20 +219,30 @@ def test_an_unknown_language_is_an_error(language, fix):
         ("vi", "pyvi", "pip install pyvi"),
     ],
 )
-def test_a_missing_package_of_a_language_is_an_error(monkeypatch, language, package, fix):
+def test_a_missing_package_of_a_language_is_an_error(
+    monkeypatch: pytest.MonkeyPatch, language: str, package: str, fix: str
+) -> None:
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(ConfigError) as error:
         SpacyTokenizer(language).spans(["text"])
     assert str(error.value) == f"the tokenizer for {language!r} needs a package that is missing\n  fix: {fix}"
 
 
-def test_chinese_is_cut_into_characters():
-    assert tokens(SpacyTokenizer("zh"), "渡船  晚了。ab") == ["渡", "船", "晚", "了", "。", "a", "b"]
+def test_chinese_is_cut_into_characters(chinese: SpacyTokenizer) -> None:
+    assert tokens(chinese, "渡船  晚了。ab") == ["渡", "船", "晚", "了", "。", "a", "b"]
 
 
-def test_a_long_chinese_line_is_cut_in_linear_time():
+def test_a_long_chinese_line_is_cut_in_linear_time(chinese: SpacyTokenizer) -> None:
     text = "今天早上港口的雾很大，" * 10_000
-    assert tokens(SpacyTokenizer("zh"), text) == list(text)
+    assert tokens(chinese, text) == list(text)
+
+
+@settings(deadline=None)
+@given(text=st.text("今天。， \t\u3000a", max_size=40))
+def test_windows_join_to_the_whole(chinese: SpacyTokenizer, text: str) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_WINDOW", 5)
+        assert tokens(chinese, text) == list("".join(text.split()))
 
 
 def wrap(monkeypatch: pytest.MonkeyPatch, words: list[str]) -> SpacyTokenizer:
@@ -244,23 +253,23 @@ def wrap(monkeypatch: pytest.MonkeyPatch, words: list[str]) -> SpacyTokenizer:
     return tokenizer
 
 
-def test_tokens_of_another_library_are_found_in_the_text(monkeypatch):
+def test_tokens_of_another_library_are_found_in_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
     tokenizer = wrap(monkeypatch, ["ab", "\u2028c", " ", "ab"])
     assert tokenizer.spans(["ab\u2028c  ab"]) == [[(0, 2), (3, 4), (6, 8)]]
 
 
-def test_a_library_that_changes_the_text_is_an_error(monkeypatch):
+def test_a_library_that_changes_the_text_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     tokenizer = wrap(monkeypatch, ["ab", "x"])
     with pytest.raises(DataError) as error:
         tokenizer.spans(["ab cx"])
     assert str(error.value) == "the tokenizer changed the text: it made 'x' of ' cx'"
 
 
-def test_the_record_names_tokenizer_language_and_version():
+def test_the_record_names_tokenizer_language_and_version() -> None:
     assert tokenizer_record("de") == {"name": "spacy", "language": "de", "version": version("spacy")}
 
 
-def test_importing_the_text_floor_loads_neither_spacy_nor_torch():
+def test_importing_the_text_floor_loads_neither_spacy_nor_torch() -> None:
     code = "import sys, elmo_cli.text.reader; print([m for m in ('spacy', 'torch') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
