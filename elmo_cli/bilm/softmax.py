@@ -87,8 +87,9 @@ class Negatives:
 
     def log_expected_counts(self, ids: Int[Tensor, " ids"]) -> Float[Tensor, " ids"]:
         """Return ``ln(1 - (1 - p)^tries)``, the log of the chance that each type is in such a sample."""
-        p = ((ids + 2).double() / (ids + 1).double()).log() / math.log(self.vocabulary_size + 1)
-        return (-torch.expm1(self.tries * torch.log1p(-p))).log().float()
+        # As log1p and expm1, float32 loses nothing, although p may be far below its rounding of 1.
+        p = torch.log1p(1 / (ids + 1).float()) / math.log(self.vocabulary_size + 1)
+        return (-torch.expm1(self.tries * torch.log1p(-p))).log()
 
 
 def draw_negatives(vocabulary_size: int, count: int, random: np.random.Generator) -> Negatives:

@@ -1,8 +1,9 @@
 """The command line `elmo`: its commands, its errors and its exit codes."""
 
 import os
+import signal
 import sys
-from importlib.metadata import version
+from types import FrameType
 from typing import Annotated, Any
 
 import typer
@@ -62,6 +63,8 @@ app.command()(embed)
 
 def _print_version(value: bool) -> None:
     if value:
+        from importlib.metadata import version
+
         console.answer(f"elmo {version('elmo-cli')}")
         raise typer.Exit
 
@@ -80,7 +83,13 @@ def _global_options(
     ctx.obj = console.ConsoleReporter(quiet=quiet)
 
 
+def _stop(number: int, frame: FrameType | None) -> None:
+    """Leave by an exception, so that half-written files are removed on the way."""
+    sys.exit(128 + number)
+
+
 def main() -> None:
     """Run the command line."""
+    signal.signal(signal.SIGTERM, _stop)
     settings.calm_threads()
     app()

@@ -21,7 +21,7 @@ from elmo_cli.commands.options import (
     use_threads,
 )
 from elmo_cli.config import DTYPES
-from elmo_cli.embedding.selection import POOLS, parse_layers
+from elmo_cli.embedding.selection import check_pool, parse_layers
 from elmo_cli.errors import ConfigError
 from elmo_cli.reporting import Reporter
 from elmo_cli.settings import DEFAULT_MODEL
@@ -33,7 +33,7 @@ def embed(
     ctx: typer.Context,
     files: Annotated[
         list[str] | None,
-        typer.Argument(metavar="FILE", help="Texts: files, folders, or - for standard input.", show_default="-"),
+        typer.Argument(metavar="FILE", help="Texts: files, folders, or - for standard input.  [default: -]"),
     ] = None,
     model: Model = DEFAULT_MODEL,
     input_mode: Input = "lines",
@@ -74,7 +74,7 @@ def embed(
     vectors depend on the sentence alone, whatever stands around it.
     """
     reporter: Reporter = ctx.obj
-    choose("--pool", pool, POOLS)
+    check_pool(pool)
     stored_as = choose("--dtype", dtype, DTYPES)
     errors = choose("--encoding-errors", encoding_errors, ENCODING_ERRORS)
     form = _format(form, output)

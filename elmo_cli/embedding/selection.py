@@ -24,6 +24,16 @@ class LayerChoice:
         return (len(self.indices), vector_dim)
 
 
+def check_pool(how: str) -> None:
+    """Refuse what is none of `POOLS`.
+
+    Raises:
+        ConfigError: with the choices there are.
+    """
+    if how not in POOLS:
+        raise ConfigError(f"--pool {how!r} is not known", fix=f"choose {', '.join(POOLS[:-1])} or {POOLS[-1]}")
+
+
 def parse_layers(text: str, layer_count: int) -> LayerChoice:
     """Read ``average``, ``top``, ``all``, or layer numbers such as ``1`` or ``0,2`` (0 is the char CNN).
 

@@ -69,8 +69,8 @@ def measure_perplexity(model: LanguageModel, batches: Iterable[Batch], device: t
     targets = tokens = unknown = 0
     for batch in batches:
         forward, backward = model.losses(batch.to(device))
-        forward_sum += float(forward.double().sum())
-        backward_sum += float(backward.double().sum())
+        forward_sum += float(forward.cpu().double().sum())
+        backward_sum += float(backward.cpu().double().sum())
         targets += len(forward)
         tokens += len(batch.tokens) - 2 * len(batch.lengths)
         unknown += int((batch.targets == UNKNOWN_ID).sum())

@@ -135,8 +135,11 @@ def test_inference_over_several_blocks_of_rows_equals_training() -> None:
     torch.testing.assert_close(inference, training.detach(), rtol=0, atol=FLOAT64)
 
 
-def test_gradients_equal_finite_differences(config: LSTMConfig) -> None:
-    drawn = draw(config, (1, 3))  # small: every number is moved by itself
+# Slow, for every number is moved by itself; the loop below covers the other clips.
+@pytest.mark.parametrize("name", ["projection", "no projection", "both clips", "cell clip without projection"])
+def test_gradients_equal_finite_differences(name: str) -> None:
+    config = CONFIGS[name]
+    drawn = draw(config, (1, 3))
     layer, clips = drawn.layer, (config.cell_clip, config.projection_clip)
 
     def apply(x: Tensor, *weights: Tensor) -> Tensor:
