@@ -72,8 +72,9 @@ def load(name: str = "small-en", *, device: str = "auto") -> Elmo:
     """
     from elmo_cli.bilm.device import choose_device
     from elmo_cli.embedding.embedder import Embedder
-    from elmo_cli.storage.model_dir import load_bilm, read_config
+    from elmo_cli.storage.model_dir import read_config
     from elmo_cli.storage.registry import find_model
+    from elmo_cli.storage.weights import load_bilm
 
     folder = find_model(name)
     config = read_config(folder)

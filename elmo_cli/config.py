@@ -1,6 +1,7 @@
 """Shapes of models as frozen dataclasses, the presets, and their JSON form."""
 
-from dataclasses import asdict, dataclass, field, replace
+import math
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Literal
 
 from elmo_cli.errors import ConfigError, ModelError
@@ -97,9 +98,17 @@ def bilm_config_from_json(data: dict[str, Any]) -> BiLMConfig:
     try:
         cnn = dict(data["char_cnn"])
         cnn["filters"] = tuple((int(width), int(count)) for width, count in cnn["filters"])
+        for kind, values in ((CharCNNConfig, cnn), (LSTMConfig, data["lstm"])):
+            _check_whole_numbers(kind, values)
         return BiLMConfig(char_cnn=CharCNNConfig(**cnn), lstm=LSTMConfig(**data["lstm"]))
     except (KeyError, TypeError, ValueError, ConfigError) as error:
         raise ModelError(f"the shape of the model cannot be read: {error}") from error
+
+
+def _check_whole_numbers(kind: type, values: dict[str, Any]) -> None:
+    for name in (part.name for part in fields(kind) if part.type is int and part.name in values):
+        if type(values[name]) is not int:
+            raise TypeError(f"{name} is {values[name]!r}, not a whole number")
 
 
 _PUBLISHED_FILTERS = ((1, 32), (2, 32), (3, 64), (4, 128), (5, 256), (6, 512), (7, 1024))
@@ -188,7 +197,10 @@ class TrainingSettings:
             value = getattr(self, name)
             _require(value is None or value > 0, f"{name} is {value}; it must be more than 0")
         _require(self.max_sentence_tokens > 0, f"max_sentence_tokens is {self.max_sentence_tokens}")
-        _require(self.learning_rate > 0, f"learning_rate is {self.learning_rate}; it must be more than 0")
+        _require(
+            0 < self.learning_rate < math.inf,
+            f"learning_rate is {self.learning_rate}; it must be more than 0 and finite",
+        )
         _require(0 <= self.dropout < 1, f"dropout is {self.dropout}; it must be at least 0 and less than 1")
         _require(self.clip_norm > 0, f"clip_norm is {self.clip_norm}; it must be more than 0")
         _require(self.weights_dtype in DTYPES, f"weights_dtype is {self.weights_dtype!r}, not {' or '.join(DTYPES)}")

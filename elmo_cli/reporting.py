@@ -1,9 +1,10 @@
 """How a procedure tells what it is doing, without knowing who listens: a terminal, a log, a test, nobody."""
 
 from types import TracebackType
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 
+@runtime_checkable  # the types of arguments are checked in tests
 class Progress(Protocol):
     """One piece of work under way, used as a context manager."""
 
@@ -17,6 +18,7 @@ class Progress(Protocol):
         """Say how far the work is, in the unit it was announced with, and a few words on its state."""
 
 
+@runtime_checkable  # the types of arguments are checked in tests
 class Reporter(Protocol):
     """Takes notes, warnings and progress. Nothing it does may change a result."""
 

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from elmo_cli.bilm.char_cnn import CharCNN
 from elmo_cli.bilm.dropout import SeededDropout
-from elmo_cli.bilm.lstm import BiLSTMLayer
+from elmo_cli.bilm.lstm import BiLSTMLayer, LSTMState
 from elmo_cli.bilm.packing import Packing, pack
 from elmo_cli.config import BiLMConfig
 
@@ -37,21 +37,30 @@ class BiLM(nn.Module):
     def initialise(self, generator: torch.Generator) -> None:
         """Draw all weights afresh."""
         self.token_encoder.initialise(generator)
-        for layer in cast(list[BiLSTMLayer], self.layers):
+        for layer in self.lstm_layers:
             layer.initialise(generator)
 
-    def forward(self, tokens: Float[Tensor, "rows dim"], packing: Packing) -> list[Float[Tensor, "2 rows dim"]]:
+    @property
+    def lstm_layers(self) -> list[BiLSTMLayer]:
+        """The biLSTM layers, bottom first."""
+        return cast(list[BiLSTMLayer], list(self.layers))
+
+    def forward(
+        self, tokens: Float[Tensor, "rows dim"], packing: Packing, states: Sequence[LSTMState] | None = None
+    ) -> list[Float[Tensor, "2 rows dim"]]:
         """Return the output of each biLSTM layer, bottom first, each direction in its own reading order.
 
         Args:
             tokens: packed token vectors, the sentence markers' among them.
             packing: their layout.
+            states: one a layer, in the order of the packing's columns, overwritten by where the sentences end; None to
+                start at zero, as every sentence should.
         """
         x = torch.stack((tokens, tokens.index_select(0, packing.reverse)))
         outputs = []
-        for number, layer in enumerate(self.layers):
+        for number, layer in enumerate(self.lstm_layers):
             x = self.dropout(x)
-            h = layer(x, packing)
+            h = layer(x, packing, None if states is None else states[number])
             x = h + x if number > 0 and self.config.lstm.skip_connections else h
             outputs.append(x)
         return outputs
@@ -69,9 +78,15 @@ class BiLM(nn.Module):
 
     @torch.no_grad()
     def embed(
-        self, type_vectors: Float[Tensor, "types dim"], tokens: Int[Tensor, " marked"], lengths: Sequence[int]
-    ) -> Float[Tensor, "layers unmarked width"]:
-        """Return all layers of the tokens of a batch, without the markers, sentences end to end as given.
+        self,
+        type_vectors: Float[Tensor, "types dim"],
+        tokens: Int[Tensor, " marked"],
+        lengths: Sequence[int],
+        states: Sequence[LSTMState] | None = None,
+        *,
+        keep_markers: bool = False,
+    ) -> Float[Tensor, "layers kept width"]:
+        """Return all layers of the tokens of a batch, sentences end to end as given.
 
         Layer 0 is the token encoder's vector twice; layer k is ``[forward_k ; backward_k]``.
 
@@ -79,17 +94,29 @@ class BiLM(nn.Module):
             type_vectors: the token encoder's output for the distinct types of the batch.
             tokens: row of ``type_vectors`` of each token, markers included, sentences end to end.
             lengths: number of tokens of each sentence, markers included.
+            states: one a layer, a row a sentence, overwritten; None to start at zero, as every sentence should.
+            keep_markers: whether the vectors of ``<S>`` and ``</S>`` are returned too, which no task sees.
         """
         packing = pack(lengths).to(type_vectors.device)
-        inner = _inner_positions(lengths, type_vectors.device)
         place = torch.empty_like(packing.order)
         place[packing.order] = torch.arange(place.numel(), device=place.device)
-        kept = place[inner]  # packed row of each token that is no marker
+        kept = place if keep_markers else place[_inner_positions(lengths, type_vectors.device)]
         mirrored = packing.reverse[kept]
         x = type_vectors[tokens[packing.order]]
-        outputs = self.forward(x, packing)
+        outputs = self.forward(x, packing) if states is None else self._forward_from(x, packing, states)
         doubled = x[kept].repeat(1, 2)
         return torch.stack([doubled, *(torch.cat((h[0][kept], h[1][mirrored]), dim=1) for h in outputs)])
+
+    def _forward_from(
+        self, x: Float[Tensor, "rows dim"], packing: Packing, states: Sequence[LSTMState]
+    ) -> list[Float[Tensor, "2 rows dim"]]:
+        """Run `forward` from states that are in the order of the sentences as given, and leave them so."""
+        columns = packing.columns
+        sorted_states = [LSTMState(state.hidden[:, columns], state.cell[:, columns]) for state in states]
+        outputs = self.forward(x, packing, sorted_states)
+        for state, moved in zip(states, sorted_states, strict=True):
+            state.hidden[:, columns], state.cell[:, columns] = moved.hidden, moved.cell
+        return outputs
 
 
 def _inner_positions(lengths: Sequence[int], device: torch.device) -> Int[Tensor, " unmarked"]:

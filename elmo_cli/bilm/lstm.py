@@ -11,6 +11,7 @@ Rows are packed (see `packing`), the backward direction's in its own reading ord
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import torch
@@ -26,6 +27,14 @@ from elmo_cli.config import LSTMConfig
 GATES = ("input", "forget", "output", "candidate")
 FORGET_BIAS = 1.0  # added at run time, never stored
 _BLOCK_ROWS = 1024  # rows whose input products are computed at once: large enough for a fast product, small to hold
+
+
+@dataclass(frozen=True, slots=True)
+class LSTMState:
+    """Where both directions of a layer stand in each sentence: the hidden state, after its clip, and the cell."""
+
+    hidden: Float[Tensor, "2 sentences dim"]
+    cell: Float[Tensor, "2 sentences cell"]
 
 
 class BiLSTMLayer(nn.Module):
@@ -55,15 +64,30 @@ class BiLSTMLayer(nn.Module):
             bound = (6 / (self.config.cell_dim + dim)) ** 0.5
             nn.init.uniform_(self.projection, -bound, bound, generator=generator)
 
-    def forward(self, x: Float[Tensor, "2 rows dim"], packing: Packing) -> Float[Tensor, "2 rows dim"]:
-        """Run both directions over packed rows from a zero state and return the hidden states."""
+    def forward(
+        self, x: Float[Tensor, "2 rows dim"], packing: Packing, state: LSTMState | None = None
+    ) -> Float[Tensor, "2 rows dim"]:
+        """Run both directions over packed rows and return the hidden states.
+
+        Args:
+            x: the layer's input, each direction in its own reading order.
+            packing: layout of the rows.
+            state: to start from, overwritten by where each sentence ends; None for zeros. Not for training.
+        """
         bias = self.run_time_bias()
         clips = (self.config.cell_clip, self.config.projection_clip)
         weights = (self.input_weight, self.recurrent_weight, bias, self.projection)
         if torch.is_grad_enabled():
             output: Tensor = LSTMFunction.apply(x, *weights, packing, *clips)  # type: ignore[no-untyped-call]
             return output
-        return run_lstm(x, *weights, packing.step_sizes, *clips)
+        return run_lstm(x, *weights, packing.step_sizes, *clips, state)
+
+    def zero_state(self, sentences: int) -> LSTMState:
+        """Return the state in which a layer starts."""
+        shape = (2, sentences)
+        return LSTMState(
+            self.bias.new_zeros(*shape, self.config.projection_dim), self.bias.new_zeros(*shape, self.config.cell_dim)
+        )
 
     def run_time_bias(self) -> Float[Tensor, "2 gates"]:
         """Return the bias with `FORGET_BIAS` added to the forget gate's slice."""
@@ -82,11 +106,16 @@ def run_lstm(
     step_sizes: Sequence[int],
     cell_clip: float | None,
     projection_clip: float | None,
+    state: LSTMState | None = None,
 ) -> Float[Tensor, "2 rows dim"]:
-    """Return the hidden states [2, rows, dim]; nothing is kept for a backward pass."""
+    """Return the hidden states [2, rows, dim]; nothing is kept for a backward pass.
+
+    ``state``, in the order of the packing's columns, is started from and overwritten by where each sentence ends.
+    """
     output = torch.empty_like(x)
     compute = partial(_run, step_sizes, cell_clip, projection_clip)
-    over_directions(compute, x, input_weight, recurrent_weight, bias, projection, output)
+    carried = (None, None) if state is None else (state.hidden, state.cell)
+    over_directions(compute, x, input_weight, recurrent_weight, bias, projection, output, *carried)
     return output
 
 
@@ -100,13 +129,15 @@ def _run(
     bias: Float[Tensor, "*directions gates"],
     projection: Float[Tensor, "*directions cell dim"] | None,
     output: Float[Tensor, "*directions rows dim"],
+    hidden: Float[Tensor, "*directions sentences dim"] | None,
+    cell: Float[Tensor, "*directions sentences cell"] | None,
 ) -> None:
-    """Compute one direction or both, into ``output``.
+    """Compute one direction or both, into ``output``, and the final state into ``hidden`` and ``cell``.
 
     Input products do not depend on the state, so they are computed for many time steps at once.
     """
     cell_dim = input_weight.shape[-1] // 4
-    h = c = None
+    h, c = hidden, cell
     for first, last, steps in step_blocks(step_sizes, _BLOCK_ROWS):
         from_input = add_product(bias.unsqueeze(-2), x[..., first:last, :], input_weight)
         start = 0
@@ -126,6 +157,8 @@ def _run(
                 if projection_clip is not None:
                     h.clamp_(-projection_clip, projection_clip)
             output[..., first + start : first + start + size, :] = h
+            if hidden is not None and cell is not None:  # a sentence that has ended keeps what it ended with
+                hidden[..., :size, :], cell[..., :size, :] = h, c
             start += size
 
 

@@ -23,12 +23,15 @@ class Packing:
             It is its own inverse.
         previous: for each packed row after the first time step, the row of the same sentence one step before. Row
             ``step_sizes[0] + k`` follows row ``previous[k]``.
+        columns: number of the sentence, as given, whose tokens stand in each column (the first row of a time step is
+            column 0): the sentences by falling length.
     """
 
     step_sizes: tuple[int, ...]
     order: Int[Tensor, " rows"]
     reverse: Int[Tensor, " rows"]
     previous: Int[Tensor, " later"]
+    columns: Int[Tensor, " sentences"]
 
     @property
     def sentence_count(self) -> int:
@@ -37,14 +40,15 @@ class Packing:
 
     def to(self, device: torch.device) -> "Packing":
         """Return the same packing with its index tensors on ``device``."""
-        return Packing(self.step_sizes, self.order.to(device), self.reverse.to(device), self.previous.to(device))
+        indices = (self.order, self.reverse, self.previous, self.columns)
+        return Packing(self.step_sizes, *(index.to(device) for index in indices))
 
 
 def pack(lengths: Sequence[int]) -> Packing:
     """Lay out sentences of the given lengths (each at least 1), which lie end to end in this order."""
     if not lengths:
         empty = torch.zeros(0, dtype=torch.int64)
-        return Packing((), empty, empty, empty)
+        return Packing((), empty, empty, empty, empty)
     given = torch.tensor(lengths, dtype=torch.int64)
     if int(given.min()) < 1:
         raise ValueError("a packed sentence needs at least one token; markers make every sentence two longer")
@@ -61,4 +65,4 @@ def pack(lengths: Sequence[int]) -> Packing:
     reverse = step_starts[by_length[column] - 1 - step] + column
     later = slice(len(lengths), None)
     previous = step_starts[step[later] - 1] + column[later]
-    return Packing(tuple(step_sizes.tolist()), order, reverse, previous)
+    return Packing(tuple(step_sizes.tolist()), order, reverse, previous, sentence)

@@ -11,7 +11,9 @@ from typer.core import TyperGroup
 
 from elmo_cli import settings
 from elmo_cli.commands import console
+from elmo_cli.commands.convert import convert
 from elmo_cli.commands.embed import embed
+from elmo_cli.commands.info import info
 from elmo_cli.commands.train import train
 from elmo_cli.errors import DataError, ElmoError, Place
 
@@ -59,6 +61,8 @@ app = typer.Typer(
 )
 app.command()(train)
 app.command()(embed)
+app.command()(convert)
+app.command()(info)
 
 
 def _print_version(value: bool) -> None:

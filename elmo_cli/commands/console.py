@@ -1,5 +1,6 @@
 """What the commands say: answers on stdout, everything else on stderr. The only module that prints."""
 
+import os
 import sys
 import time
 from types import TracebackType
@@ -15,7 +16,8 @@ _LINE_S = 30.0  # between progress lines where stderr is no terminal
 
 def answer(text: str) -> None:
     """Print a line of the command's answer."""
-    print(text)
+    # As bytes: the name of a folder need not be text in the encoding of the terminal.
+    sys.stdout.buffer.write(os.fsencode(f"{text}\n"))
 
 
 def error(problem: ElmoError | str) -> None:

@@ -35,6 +35,14 @@ _EXAMPLES: Final = {
         ("In a pipeline", "zcat news.gz | elmo embed -f jsonl | head -1"),
         ("All layers, one vector a line", "elmo embed file.txt --layers all --pool mean -o lines.npy"),
     ],
+    "elmo-convert": [
+        ("Weights of AllenNLP", "elmo convert options.json weights.hdf5 -o original"),
+        ("Back again, with a check", "elmo convert original -o there/ --to allennlp --check"),
+    ],
+    "elmo-info": [
+        ("The bundled model", "elmo info small-en"),
+        ("One figure", "elmo info small-en --json | jq .parameters"),
+    ],
 }
 _EXIT_STATUS: Final = [
     ("0", "Done, or the reader of the output closed the pipe."),

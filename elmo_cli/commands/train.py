@@ -122,7 +122,7 @@ def train(
             seed=seed,
         )
         sources = _sources(corpora or [], heldout or [], input_mode, lang, encoding_errors)
-        folder = new_model_folder(output or _name_of(corpora or []))
+        folder = new_model_folder(output) if output else Path("models") / _name_of(corpora or [])
         refuse_existing_model(folder, force=force)
         result = _start(
             folder, sources, limits.applied_to(unlimited), _workplace(device, threads, workers, reporter), force

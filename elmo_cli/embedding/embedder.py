@@ -8,6 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from elmo_cli.bilm.bilm import MARKERS_A_SENTENCE, BiLM
+from elmo_cli.bilm.lstm import LSTMState
 from elmo_cli.embedding.pooling import choose_layers
 from elmo_cli.embedding.selection import LayerChoice
 from elmo_cli.text.characters import SENTENCE_END, SENTENCE_START, character_ids, is_cut
@@ -31,6 +32,12 @@ class EmbeddingCounts:
     sentences: int = 0
     tokens: int = 0
     cut_tokens: int = 0
+
+    def add(self, sentences: Sequence[Sequence[str]], max_characters: int) -> None:
+        """Count sentences that a model with ``max_characters`` ids a token has embedded."""
+        self.sentences += len(sentences)
+        self.tokens += sum(map(len, sentences))
+        self.cut_tokens += sum(is_cut(token, max_characters) for sentence in sentences for token in sentence)
 
 
 class Embedder:
@@ -63,43 +70,53 @@ class Embedder:
 
     @torch.inference_mode()
     def _embed_window(self, window: list[Sequence[str]], choice: LayerChoice) -> list[Float[Tensor, "tokens ..."]]:
-        self._learn_types(window)
+        self.learn_types(window)
+        # Sentences without a token never enter a batch.
         shape = (0, *choice.row_shape(self.bilm.config.vector_dim))
         found = [torch.zeros(shape)] * len(window)
         order = [number for number in range(len(window)) if window[number]]
         order.sort(key=lambda number: -len(window[number]))
         for batch in _batches(order, window):
-            vectors = self._embed_batch([window[number] for number in batch], choice)
+            vectors = self.embed_batch([window[number] for number in batch], choice)
             for number, part in zip(batch, vectors, strict=True):
                 found[number] = part
-        self.counts.sentences += len(window)
-        self.counts.tokens += sum(map(len, window))
+        self.counts.add(window, self.bilm.config.char_cnn.max_characters)
         return found
 
-    def _embed_batch(
-        self, sentences: list[Sequence[str]], choice: LayerChoice
+    @torch.inference_mode()
+    def embed_batch(
+        self, sentences: list[Sequence[str]], choice: LayerChoice, states: Sequence[LSTMState] | None = None
     ) -> Sequence[Float[Tensor, "tokens ..."]]:
+        """Return the chosen layers of sentences that go through the LSTMs together.
+
+        Args:
+            sentences: tokens of each, perhaps none.
+            choice: of layers.
+            states: one a layer, with a row a sentence, to start from and to leave behind; None to start at zero.
+        """
+        self.learn_types(sentences)
         rows = self._rows
         start, end = rows[SENTENCE_START], rows[SENTENCE_END]
         tokens = [row for sentence in sentences for row in (start, *(rows[token] for token in sentence), end)]
         lengths = [len(sentence) for sentence in sentences]
         marked = [length + MARKERS_A_SENTENCE for length in lengths]
-        layers = self.bilm.embed(self._table, torch.tensor(tokens, device=self.device), marked)
+        layers = self.bilm.embed(self._table, torch.tensor(tokens, device=self.device), marked, states)
         return choose_layers(layers, choice).cpu().split(lengths)
 
-    def _learn_types(self, window: list[Sequence[str]]) -> None:
+    def learn_types(self, window: list[Sequence[str]]) -> None:
         """Put the vectors of all word types of a window into the table."""
         types = {SENTENCE_START, SENTENCE_END}.union(*window)
         max_characters = self.bilm.config.char_cnn.max_characters
-        cut = {token for token in types if is_cut(token, max_characters)}
-        if cut:
-            self.counts.cut_tokens += sum(token in cut for sentence in window for token in sentence)
-        if len(self._rows) + len(types) > _CACHED_TYPES:
+        new_types = types.difference(self._rows)
+        if not new_types:
+            return
+        if len(self._rows) + len(new_types) > _CACHED_TYPES:
             self._rows.clear()
             self._table = self._table[:0]
+            new_types = types
         # Sorted by length, so that short words do not pay for the padding of long ones; then by text, so that the
         # order never depends on hashing.
-        new = sorted(types.difference(self._rows), key=lambda token: (len(token), token))
+        new = sorted(new_types, key=lambda token: (len(token), token))
         parts = [self._table]
         for at in range(0, len(new), _TYPES_AT_ONCE):
             chars = character_ids(new[at : at + _TYPES_AT_ONCE], max_characters)

@@ -1,11 +1,13 @@
 """`elmo embed` from sentences to a sink: vectors pooled if asked, heads and the table of tokens beside them."""
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
-from elmo_cli.embedding.embedder import Embedder
+from jaxtyping import Float
+from torch import Tensor
+
 from elmo_cli.embedding.pooling import pool_tokens
 from elmo_cli.embedding.selection import LayerChoice
 from elmo_cli.reporting import Reporter
@@ -26,10 +28,17 @@ class WhatToWrite:
     pool: str
 
 
+class SentenceEmbedder(Protocol):
+    """Computes vectors of sentences, in order: `Embedder`, or `StatefulEmbedder` to reproduce older tools."""
+
+    def embed(self, sentences: Iterable[Sequence[str]], choice: LayerChoice) -> Iterator[Float[Tensor, "tokens ..."]]:
+        """Yield the chosen layers of each sentence's tokens."""
+
+
 def embed_into(
     sink: VectorSink,
     sentences: Iterable[Sentence],
-    embedder: Embedder,
+    embedder: SentenceEmbedder,
     what: WhatToWrite,
     *,
     table: TokenTableWriter | None,

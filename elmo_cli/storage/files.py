@@ -5,6 +5,7 @@ import os
 import re
 import secrets
 import shlex
+import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -55,8 +56,11 @@ def write_bytes_whole(path: Path, content: bytes) -> None:
 
 
 def write_text_whole(path: Path, text: str) -> None:
-    """Write a file's text in UTF-8, line ends as they are, as `whole_file` does."""
-    write_bytes_whole(path, text.encode("utf-8"))
+    r"""Write a file's text in UTF-8, line ends as they are, as `whole_file` does.
+
+    A lone surrogate, which stands in file names that are not UTF-8, becomes an escape such as ``\udce9``, as in JSON.
+    """
+    write_bytes_whole(path, text.encode("utf-8", errors="backslashreplace"))
 
 
 def output_error(path: Path, error: OSError) -> OutputError:
@@ -153,3 +157,35 @@ def _discarded_on_error(stream: BufferedWriter) -> Iterator[BinaryIO]:
         stream.close()
     finally:
         stream.raw.close()
+
+
+@contextmanager
+def whole_folder(path: Path, *, replace: bool) -> Iterator[Path]:
+    """Give a hidden folder beside ``path`` to fill; it gets its name only when the block ends without an exception.
+
+    Args:
+        path: must not exist, unless ``replace`` is true; then the old folder is removed at the end.
+        replace: whether to replace what is there.
+
+    Raises:
+        OutputError: the folder exists, or cannot be made or put in its place.
+    """
+    if path.exists() and not replace:
+        raise OutputError(f"{path} exists", fix="replace it with --force, or choose another -o")
+    target = Path(os.path.realpath(path))
+    building = target.parent / f".{target.name[:_NAME_PART]}.{secrets.token_hex(8)}.part"
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        building.mkdir()
+        yield building
+        if target.exists():
+            old = building.with_suffix(".old")
+            target.rename(old)
+            building.rename(target)
+            shutil.rmtree(old, ignore_errors=True)
+        else:
+            building.rename(target)
+    except OSError as error:
+        raise output_error(path, error) from error
+    finally:
+        shutil.rmtree(building, ignore_errors=True)

@@ -47,7 +47,8 @@ class RunDir:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise output_error(self.path, error) from error
-        write_text_whole(self.path / SETTINGS_FILE, to_toml(settings))
+        # Names of files need not be UTF-8; `settings` reads their bytes back.
+        write_bytes_whole(self.path / SETTINGS_FILE, to_toml(settings).encode("utf-8", errors="surrogateescape"))
 
     def remove(self) -> None:
         """Remove what an earlier run left here."""
@@ -65,7 +66,7 @@ class RunDir:
         """
         path = self.path / SETTINGS_FILE
         try:
-            return tomllib.loads(path.read_text(encoding="utf-8"))
+            return tomllib.loads(path.read_text(encoding="utf-8", errors="surrogateescape"))
         except FileNotFoundError as error:
             raise ModelError("holds no run to resume", where=Place(str(self.path.parent))) from error
         except (OSError, ValueError) as error:
@@ -104,8 +105,21 @@ class RunDir:
         for old in self._checkpoints()[_KEPT_CHECKPOINTS:]:
             shutil.rmtree(old, ignore_errors=True)
 
+    def keep_metrics(self, last_step: int) -> None:
+        """Drop the metrics of later steps, which are about to be made again, and a line that a crash has cut short."""
+        path = self.path / "metrics.jsonl"
+        if not path.exists():
+            return
+        kept = [line for line in path.read_text(encoding="utf-8", errors="replace").splitlines() if line]
+        kept = [line for line in kept if (step := _step_of(line)) is not None and step <= last_step]
+        write_text_whole(path, "".join(f"{line}\n" for line in kept))
+
     def load_newest(self) -> tuple[Checkpoint, list[str]] | None:
-        """Return the newest checkpoint that can be read and the names of damaged newer ones; None if there is none."""
+        """Return the newest checkpoint that can be read and the names of damaged newer ones; None if there is none.
+
+        Raises:
+            ModelError: there are checkpoints, and all of them are damaged.
+        """
         from safetensors import SafetensorError
         from safetensors.torch import load
 
@@ -116,11 +130,25 @@ class RunDir:
                 return Checkpoint(load((folder / "tensors.safetensors").read_bytes()), values), damaged
             except (OSError, ValueError, SafetensorError):
                 damaged.append(folder.name)
+        if damaged:
+            raise ModelError(
+                f"no checkpoint can be read; damaged: {', '.join(damaged)}",
+                where=Place(str(self.path)),
+                fix="start over with --force",
+            )
         return None
 
     def _checkpoints(self) -> list[Path]:
         """Return the checkpoints' folders, newest first; the step in the name has a fixed width."""
         return sorted(self.path.glob("checkpoint-*"), reverse=True)
+
+
+def _step_of(line: str) -> int | None:
+    """Return the step of a line of metrics, None if the line is not whole."""
+    try:
+        return int(json.loads(line)["step"])
+    except (ValueError, KeyError, TypeError):
+        return None
 
 
 def to_toml(settings: Settings) -> str:

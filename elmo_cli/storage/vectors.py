@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from io import BufferedIOBase, UnsupportedOperation
 from types import TracebackType
-from typing import Any, BinaryIO, Final, Protocol
+from typing import Any, BinaryIO, Final, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ _HEADER_SIZE: Final = 128  # as NumPy writes it for these shapes; a multiple of 
 _ESCAPES: Final = str.maketrans({"\\": r"\\", "\t": r"\t", "\n": r"\n", "\r": r"\r"})
 
 
+@runtime_checkable  # the types of arguments are checked in tests
 class VectorSink(Protocol):
     """Takes the vectors of one sentence after another; a context manager that finishes, or abandons on an exception."""
 
@@ -98,7 +99,7 @@ class NpyWriter:
         single = rows.shape == self._row_shape
         if not single and rows.shape[1:] != self._row_shape:
             raise ValueError(f"rows have the shape {self._row_shape}, these are of shape {rows.shape}")
-        content = _rounded(rows, self._dtype).astype(_descr(self._dtype), copy=False).tobytes()
+        content = finite(rows, self._dtype).astype(_descr(self._dtype), copy=False).tobytes()
         if self._spool is None:
             self._stream.write(content)
         else:
@@ -167,7 +168,7 @@ class JsonlWriter:
             start = json.dumps(fields, ensure_ascii=False, allow_nan=False)[:-1] + (", " if fields else "")
         except ValueError as error:
             raise DataError(f"the fields of a sentence cannot be written as JSON: {error}") from error
-        numbers = json_array(_rounded(vectors, self._dtype))
+        numbers = json_array(finite(vectors, self._dtype))
         self._stream.write(b'%b"%b": %b}\n' % (_utf8(start), key.encode(), numbers))
 
     def flush(self) -> None:
@@ -222,7 +223,7 @@ def _utf8(text: str) -> bytes:
     return text.encode("utf-8", errors="backslashreplace")
 
 
-def _rounded(vectors: Vectors, dtype: DType) -> Vectors:
+def finite(vectors: Vectors, dtype: DType) -> Vectors:
     """Return the vectors as ``dtype``, all of them finite."""
     with np.errstate(over="ignore"):
         rounded = vectors.astype(dtype, copy=False)

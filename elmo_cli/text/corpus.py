@@ -120,7 +120,8 @@ def write_corpus(
     np.save(folder / "type_counts.npy", counts[by_count])
     np.save(folder / "type_bytes.npy", np.frombuffer(b"".join(texts), dtype=np.uint8))
     np.save(folder / "type_ends.npy", np.cumsum([len(text) for text in texts], dtype=np.int64))
-    (folder / "corpus.json").write_text(json.dumps(info.to_json(), indent=2, ensure_ascii=False), encoding="utf-8")
+    # Escaped to ASCII, as the name of a source need not be UTF-8.
+    (folder / "corpus.json").write_text(json.dumps(info.to_json(), indent=2), encoding="utf-8")
 
 
 def _info_from_json(data: dict[str, Any]) -> CorpusInfo:

@@ -5,7 +5,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from itertools import islice
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -43,6 +43,7 @@ class Position:
     measured_step: int = -1
 
 
+@runtime_checkable  # the types of arguments are checked in tests
 class BestKeeper(Protocol):
     """Keeps a model that predicts the held-out text better than all before."""
 
@@ -158,8 +159,9 @@ class Trainer:
         norm = self.optimizer.update(rate)
         value = float(loss.detach())
         if not (math.isfinite(value) and math.isfinite(norm)):
+            kept = "the best model so far is kept" if math.isfinite(position.best) else "no model is kept yet"
             raise TrainingDiverged(
-                f"the loss is {value} and its gradient {norm} at step {position.step:,}; the best model so far is kept",
+                f"the loss is {value} and its gradient {norm} at step {position.step:,}; {kept}",
                 fix="train again with a lower --learning-rate",
             )
         position.step += 1

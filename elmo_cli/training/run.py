@@ -19,12 +19,11 @@ from elmo_cli.storage.model_card import model_card
 from elmo_cli.storage.model_dir import (
     CARD_FILE,
     ModelConfig,
-    load_language_model,
     write_config,
     write_vocabulary,
-    write_weights,
 )
 from elmo_cli.storage.run_dir import RunDir, refuse_existing_model
+from elmo_cli.storage.weights import load_language_model, write_weights
 from elmo_cli.text.corpus import Corpus
 from elmo_cli.text.prepare import TextOptions, prepare_corpus
 from elmo_cli.text.sources import STDIN
@@ -131,12 +130,14 @@ def _train(folder: Path, session: Session, run: RunDir, place: Workplace, *, res
 def _load_newest(run: RunDir, trainer: Trainer, reporter: Reporter) -> None:
     found = run.load_newest()
     if found is None:
+        run.keep_metrics(-1)
         reporter.note("the run has no checkpoint yet: it starts from the beginning")
         return
     checkpoint, damaged = found
     for name in damaged:
         reporter.warn(f"{name} is damaged; going on from the checkpoint before it")
     trainer.resume(checkpoint)
+    run.keep_metrics(trainer.position.step)
     reporter.note(f"going on from step {trainer.position.step:,}")
 
 

@@ -72,9 +72,9 @@ class Session:
     def decided_settings(self) -> TrainingSettings:
         """The settings with every choice made, so that they make the same run again."""
         chosen = self.choices
-        return replace(
-            self.settings, batch_tokens=chosen.batch_tokens, min_count=chosen.min_count, epochs=chosen.epochs
-        )
+        # Epochs that follow from a number of steps are left to follow from it, also when a resumed run gets a new one.
+        epochs = chosen.epochs if self.settings.max_steps is None else self.settings.epochs
+        return replace(self.settings, batch_tokens=chosen.batch_tokens, min_count=chosen.min_count, epochs=epochs)
 
     @property
     def is_sampled(self) -> bool:

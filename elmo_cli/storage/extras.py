@@ -1,0 +1,31 @@
+"""Packages that only some formats need: imported when asked for, named with the way to install them when missing."""
+
+import importlib
+from typing import Any
+
+from elmo_cli.errors import ConfigError
+
+
+def h5py_module() -> Any:  # noqa: ANN401 (a module that may not be there)
+    """Return h5py.
+
+    Raises:
+        ConfigError: it is not installed.
+    """
+    return _extra("h5py", "hdf5", "HDF5 files")
+
+
+def tensorflow_module() -> Any:  # noqa: ANN401
+    """Return TensorFlow.
+
+    Raises:
+        ConfigError: it is not installed.
+    """
+    return _extra("tensorflow", "tf", "TensorFlow checkpoints")
+
+
+def _extra(module: str, extra: str, what: str) -> Any:  # noqa: ANN401
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise ConfigError(f"{what} need the package {module}", fix=f"pip install 'elmo-cli[{extra}]'") from error

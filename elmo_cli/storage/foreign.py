@@ -1,0 +1,155 @@
+"""Other tools' models as they lie on a disk: which of the files named, or in a folder or zip, is what."""
+
+import gzip
+import json
+import shutil
+import tempfile
+import zipfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from elmo_cli.errors import ModelError, Place
+
+_WEIGHT_SUFFIXES = (".hdf5", ".h5")
+_VOCABULARY_NAMES = ("vocab.txt", "vocab.txt.gz")
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignModel:
+    """The files of a model of bilm-tf, AllenNLP, simple_elmo or pytorch-fast-elmo.
+
+    Attributes:
+        options: ``options.json``.
+        weights: HDF5; None where a checkpoint holds them.
+        checkpoint: what TensorFlow calls the checkpoint's prefix; None where there is none.
+        vocabulary: one type a line, perhaps gzipped; None where there is none.
+    """
+
+    options: Path
+    weights: Path | None
+    checkpoint: Path | None
+    vocabulary: Path | None
+
+
+@contextmanager
+def foreign_model(sources: Sequence[Path]) -> Iterator[ForeignModel]:
+    """Find the parts of a model.
+
+    Args:
+        sources: a folder, a zip, or the files themselves in any order. Next to a weights file that is named alone its
+            options are looked for.
+
+    Raises:
+        ModelError: a part is missing, there is more than one of it, or the folder is of a kind that is not read.
+    """
+    for source in sources:
+        if not source.exists():
+            raise ModelError("no such file or folder", where=Place(str(source)))
+    with tempfile.TemporaryDirectory(prefix="elmo-") as scratch:
+        files: list[Path] = []
+        for source in sources:
+            if source.is_dir():
+                _refuse_other_kinds(source)
+                files += sorted(path for path in source.iterdir() if path.is_file())
+            elif zipfile.is_zipfile(source) and source.suffix not in _WEIGHT_SUFFIXES:
+                files += _unpacked(source, Path(scratch))
+            else:
+                files.append(source)
+        yield _sorted_out(files, sources)
+
+
+def read_options(path: Path) -> dict[str, Any]:
+    """Read ``options.json``.
+
+    Raises:
+        ModelError: the file cannot be read or is not a JSON object.
+    """
+    try:
+        options = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ModelError(f"cannot be read: {error.strerror}", where=Place(str(path))) from error
+    except ValueError as error:
+        raise ModelError(f"is not JSON: {error}", where=Place(str(path))) from error
+    if not isinstance(options, dict):
+        raise ModelError("is not the options.json of an ELMo model", where=Place(str(path)))
+    return options
+
+
+def read_vocabulary_lines(path: Path) -> list[str]:
+    """Read a bilm-tf vocabulary, stripped line by line as bilm-tf does; its placeholder ``!!!MAXTERMID`` is skipped."""
+    try:
+        raw = path.read_bytes()
+        text = (gzip.decompress(raw) if path.suffix == ".gz" else raw).decode("utf-8")
+    except (OSError, EOFError) as error:
+        raise ModelError(f"cannot be read: {error}", where=Place(str(path))) from error
+    except UnicodeDecodeError as error:
+        raise ModelError(f"is not UTF-8: {error.reason} at byte {error.start}", where=Place(str(path))) from error
+    lines = [line.strip() for line in text.removesuffix("\n").split("\n")]
+    return [line for line in lines if line != "!!!MAXTERMID"]
+
+
+def _sorted_out(files: Sequence[Path], sources: Sequence[Path]) -> ForeignModel:
+    place = Place(", ".join(map(str, sources)))
+    weights = [path for path in files if path.suffix in _WEIGHT_SUFFIXES]
+    options = [path for path in files if path.suffix == ".json"]
+    if len(options) > 1:
+        options = [path for path in options if path.name.endswith("options.json")] or options
+    checkpoints = sorted({path.with_suffix("") for path in files if path.suffix == ".index"})
+    if not options and weights:
+        options = sorted(weights[0].parent.glob("*options.json"))
+    preferred = [path for path in weights if path.name in ("model.hdf5", "lm_weights.hdf5", "weights.hdf5")]
+    weights = preferred if len(weights) > 1 and len(preferred) == 1 else weights
+    if not weights and not checkpoints:
+        others = [path for path in files if path.suffix != ".json" and path.name not in _VOCABULARY_NAMES]
+        if len(others) == 1 and options:  # a name that does not tell; what it is will be said when it is opened
+            weights = others
+        else:
+            raise ModelError("holds no weights (no .hdf5, no TensorFlow checkpoint)", where=place)
+    if len(weights) > 1:
+        names = ", ".join(path.name for path in weights)
+        raise ModelError(f"holds several weights: {names}", where=place, fix="name one of them and its options.json")
+    if len(options) != 1:
+        what = "no options.json" if not options else f"several options: {', '.join(p.name for p in options)}"
+        raise ModelError(f"has {what}", where=place, fix="name the weights and their options.json")
+    vocabulary = [path for path in files if path.name in _VOCABULARY_NAMES]
+    return ForeignModel(
+        options=options[0],
+        weights=weights[0] if weights else None,
+        checkpoint=checkpoints[-1] if checkpoints and not weights else None,
+        vocabulary=vocabulary[0] if vocabulary else None,
+    )
+
+
+def _refuse_other_kinds(folder: Path) -> None:
+    """Name kinds of model that are not of this family."""
+    place = Place(str(folder))
+    if (folder / "char.dic").exists() or (folder / "token_embedder.pkl").exists():
+        raise ModelError(
+            "is a model of ELMoForManyLangs, whose token encoder (characters and whole words) is another one; "
+            "elmo does not read it",
+            where=place,
+        )
+    if (folder / "saved_model.pb").exists():
+        raise ModelError("is a TensorFlow SavedModel (TF Hub), which elmo does not read", where=place)
+
+
+def _unpacked(archive: Path, scratch: Path) -> list[Path]:
+    """Unpack the parts of a model from a zip, each under its bare name, so that no entry can lead elsewhere."""
+    files = []
+    try:
+        with zipfile.ZipFile(archive) as content:
+            for entry in content.infolist():
+                name = Path(entry.filename.replace("\\", "/")).name
+                is_part = name.endswith((*_WEIGHT_SUFFIXES, "options.json")) or name in _VOCABULARY_NAMES
+                if entry.is_dir() or not is_part or name.startswith("."):
+                    continue
+                target = scratch / name
+                with content.open(entry) as packed, target.open("wb") as file:
+                    shutil.copyfileobj(packed, file)
+                files.append(target)
+    except (zipfile.BadZipFile, EOFError, RuntimeError, NotImplementedError) as error:
+        raise ModelError(f"is a damaged or locked zip: {error}", where=Place(str(archive))) from error
+    return sorted(files)

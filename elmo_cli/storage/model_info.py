@@ -1,0 +1,98 @@
+"""What a model's folder says of itself, read without torch: for `elmo info`."""
+
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from elmo_cli.storage.model_dir import ModelConfig, read_config
+from elmo_cli.storage.weights import WEIGHTS_FILE, checked_weights, tensor_shapes
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInfo:
+    """A model's shape, size and origin.
+
+    Attributes:
+        folder: where it is.
+        config: what its config says.
+        parameters: numbers in the biLM, the softmax's not counted.
+        softmax_parameters: numbers in the softmax, 0 without one.
+        dtype: of the stored weights.
+        size: bytes of the weights' file.
+    """
+
+    folder: Path
+    config: ModelConfig
+    parameters: int
+    softmax_parameters: int
+    dtype: str
+    size: int
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain values under stable names."""
+        bilm = self.config.bilm
+        return {
+            "name": self.folder.resolve().name,
+            "folder": str(self.folder),
+            "layers": bilm.layer_count,
+            "dim": bilm.vector_dim,
+            "parameters": self.parameters,
+            "softmax_parameters": self.softmax_parameters,
+            "vocabulary_size": self.config.vocabulary_size,
+            "dtype": self.dtype,
+            "bytes": self.size,
+            "tokenizer": self.config.tokenizer,
+            "bilm": bilm.to_json(),
+            "provenance": self.config.provenance,
+        }
+
+    def rows(self) -> list[tuple[str, str]]:
+        """Return the same for a person, as names and values."""
+        cnn, lstm = self.config.bilm.char_cnn, self.config.bilm.lstm
+        filters = " ".join(f"{count}x{width}" for width, count in cnn.filters)
+        clips = f"cells clipped at {lstm.cell_clip}, states at {lstm.projection_clip}"
+        softmax = "none" if not self.softmax_parameters else f"{self.softmax_parameters:,} parameters"
+        tokenizer = " ".join(str(value) for value in self.config.tokenizer.values())
+        rows = [
+            ("folder", str(self.folder)),
+            ("vectors", f"{self.config.bilm.layer_count} layers of {self.config.bilm.vector_dim} numbers"),
+            ("parameters", f"{self.parameters:,}"),
+            ("softmax", softmax),
+            ("vocabulary", f"{self.config.vocabulary_size:,} word types" if self.config.vocabulary_size else "none"),
+            ("char CNN", f"filters {filters} (count x width), {cnn.activation}, {cnn.highway_layers} highway layers"),
+            ("characters", f"{cnn.max_characters} ids a token, {cnn.max_characters - 2} bytes of it"),
+            ("LSTM", f"{lstm.layers} layers of {lstm.cell_dim} cells projected to {lstm.projection_dim}"),
+            ("", f"{clips}, skip connections {'on' if lstm.skip_connections else 'off'}"),
+            ("tokenizer", tokenizer or "not recorded"),
+            ("weights", f"{self.dtype}, {self.size / 1e6:,.1f} MB"),
+        ]
+        return rows + [(key.replace("_", " "), _short(value)) for key, value in self.config.provenance.items() if value]
+
+
+def model_info(folder: Path) -> ModelInfo:
+    """Read a model's config and the header of its weights.
+
+    Raises:
+        ModelError: a file is missing or damaged, or the two do not fit each other.
+    """
+    config = read_config(folder)
+    shapes = tensor_shapes(config.bilm, config.vocabulary_size)
+    with checked_weights(folder, config, framework="numpy") as weights:
+        types = {weights.get_slice(name).get_dtype() for name in weights.keys()}
+    sizes = {name: math.prod(shape) for name, shape in shapes.items()}
+    softmax = sum(size for name, size in sizes.items() if name.startswith("softmax."))
+    return ModelInfo(
+        folder=folder,
+        config=config,
+        parameters=sum(sizes.values()) - softmax,
+        softmax_parameters=softmax,
+        dtype="/".join(sorted(types)),
+        size=(folder / WEIGHTS_FILE).stat().st_size,
+    )
+
+
+def _short(value: object) -> str:
+    """Return a value of the provenance in one line."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
