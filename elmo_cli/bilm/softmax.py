@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-_BLOCK_LOGITS = 1 << 24  # logits held at once by the full softmax: 64 MB
+_BLOCK_LOGITS = 1 << 21  # logits held at once by the full softmax: 8 MB, for which the allocator asks no new pages
 
 
 class Softmax(nn.Module):
@@ -39,11 +39,17 @@ class Softmax(nn.Module):
     def full_loss(self, h: Float[Tensor, "rows dim"], targets: Int[Tensor, " rows"]) -> Float[Tensor, " rows"]:
         """Return the negative log-likelihood in nats of each target, over the whole vocabulary."""
         rows = max(1, _BLOCK_LOGITS // self.weight.shape[0])
-        losses = [
-            nn.functional.cross_entropy(torch.addmm(self.bias, part, self.weight.t()), part_targets, reduction="none")
-            for part, part_targets in zip(h.split(rows), targets.split(rows), strict=True)
-        ]
+        losses = [self._block_loss(*parts) for parts in zip(h.split(rows), targets.split(rows), strict=True)]
         return torch.cat(losses) if losses else h.new_zeros(0)
+
+    def _block_loss(self, h: Float[Tensor, "rows dim"], targets: Int[Tensor, " rows"]) -> Float[Tensor, " rows"]:
+        logits = torch.addmm(self.bias, h, self.weight.t())
+        if torch.is_grad_enabled():
+            return nn.functional.cross_entropy(logits, targets, reduction="none")
+        # The same in place: without a gradient to come, nothing but one number a row has to be kept.
+        own = logits.gather(1, targets[:, None])
+        largest = logits.amax(dim=1, keepdim=True)
+        return (logits.sub_(largest).exp_().sum(dim=1, keepdim=True).log_() + largest - own).squeeze(1)
 
     def sampled_loss(
         self, h: Float[Tensor, "rows dim"], targets: Int[Tensor, " rows"], negatives: "Negatives"

@@ -1,6 +1,5 @@
 """What the commands say: answers on stdout, everything else on stderr. The only module that prints."""
 
-import os
 import sys
 import time
 from types import TracebackType
@@ -16,8 +15,7 @@ _LINE_S = 30.0  # between progress lines where stderr is no terminal
 
 def answer(text: str) -> None:
     """Print a line of the command's answer."""
-    # As bytes: the name of a folder need not be text in the encoding of the terminal.
-    sys.stdout.buffer.write(os.fsencode(f"{text}\n"))
+    print(text)
 
 
 def error(problem: ElmoError | str) -> None:

@@ -95,6 +95,8 @@ def embed(
     target = Target(_format(form, output), output, tokens_out, choose("--dtype", dtype, DTYPES), pool != "none")
     errors = choose("--encoding-errors", encoding_errors, ENCODING_ERRORS)
     choose("--input", input_mode, INPUT_MODES)
+    if tokens_out is not None and tokens_out == (output or Path("-")):
+        raise ConfigError(f"vectors and table would both go to {tokens_out}", fix="choose another --tokens-out")
     for path in (output, tokens_out):
         if path is not None:
             refuse_existing(path, force=force)
@@ -171,7 +173,7 @@ def _format(form: str | None, output: Path | None) -> str:
             )
     form = form or "npy"
     is_stdout = output is None or str(output) in ("-", "/dev/stdout")
-    if is_stdout and form == "npy" and sys.stdout.isatty():
+    if is_stdout and form != "jsonl" and sys.stdout.isatty():
         raise ConfigError(
             "not writing binary vectors to a terminal", fix="add -o vectors.npy or > vectors.npy, or choose -f jsonl"
         )

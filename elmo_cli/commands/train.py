@@ -22,7 +22,7 @@ from elmo_cli.commands.options import (
     use_threads,
 )
 from elmo_cli.config import DEFAULT_PRESET, PRESETS, Limits, TrainingSettings
-from elmo_cli.errors import ConfigError
+from elmo_cli.errors import ConfigError, Place
 from elmo_cli.reporting import Reporter
 from elmo_cli.storage.registry import new_model_folder
 from elmo_cli.storage.run_dir import find_run, refuse_existing_model
@@ -122,7 +122,7 @@ def train(
             seed=seed,
         )
         sources = _sources(corpora or [], heldout or [], input_mode, lang, encoding_errors)
-        folder = new_model_folder(output) if output else Path("models") / _name_of(corpora or [])
+        folder = _in_utf8(new_model_folder(output) if output else Path("models") / _name_of(corpora or []))
         refuse_existing_model(folder, force=force)
         result = _start(
             folder, sources, limits.applied_to(unlimited), _workplace(device, threads, workers, reporter), force
@@ -159,6 +159,15 @@ def _name_of(corpora: list[str]) -> str:
     if not name or glob.has_magic(name):
         raise ConfigError("the text does not tell a name for the model", fix="give one with -o NAME")
     return name
+
+
+def _in_utf8(folder: Path) -> Path:
+    """Refuse a name that safetensors could not open in the end."""
+    try:
+        str(folder).encode()
+    except UnicodeEncodeError as error:
+        raise ConfigError("the model's name is not UTF-8", where=Place(str(folder)), fix="choose another -o") from error
+    return folder
 
 
 def _workplace(device: str, threads: int | None, workers: int | None, reporter: Reporter) -> "Workplace":

@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from jaxtyping import Float
 from torch import Tensor
@@ -28,6 +28,7 @@ class WhatToWrite:
     pool: str
 
 
+@runtime_checkable  # the types of arguments are checked in tests
 class SentenceEmbedder(Protocol):
     """Computes vectors of sentences, in order: `Embedder`, or `StatefulEmbedder` to reproduce older tools."""
 

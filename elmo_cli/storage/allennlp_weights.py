@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -13,7 +13,11 @@ from elmo_cli.errors import ModelError, Place
 from elmo_cli.storage.allennlp_names import Array, Pair, pairs
 from elmo_cli.storage.extras import h5py_module, tensorflow_module
 
+# Beside the model's variables a checkpoint holds counters, and the optimizer's accumulators under the weights' names.
+_MODEL_VARIABLE = re.compile(r"lm/(char_embed|CNN|RNN_|softmax)(?!.*/Adagrad)")
 
+
+@runtime_checkable  # the types of arguments are checked in tests
 class WeightSource(Protocol):
     """Named arrays, each read when it is asked for."""
 
@@ -46,9 +50,10 @@ class HDF5Weights:
 
     def read(self, name: str) -> Array:
         """Return one dataset as float32."""
-        if name not in self._file:
-            name = name.replace("/MultiRNNCell/Cell0/", "/")
-        return np.asarray(self._file[name], dtype=np.float32)
+        with _damage_told(self.place):
+            if name not in self._file:
+                name = name.replace("/MultiRNNCell/Cell0/", "/")
+            return np.asarray(self._file[name], dtype=np.float32)
 
 
 class CheckpointWeights:
@@ -58,7 +63,7 @@ class CheckpointWeights:
         self.place = Place(str(prefix))
         self._reader = tensorflow_module().train.load_checkpoint(str(prefix))
         shapes = self._reader.get_variable_to_shape_map()
-        self._names = {dumped_name(name): name for name in shapes if name.startswith("lm/") and "Adagrad" not in name}
+        self._names = {dumped_name(name): name for name in shapes if _MODEL_VARIABLE.match(name)}
         self._shapes = {dumped: tuple(shapes[name]) for dumped, name in self._names.items()}
 
     def shapes(self) -> Mapping[str, tuple[int, ...]]:
@@ -99,12 +104,19 @@ def open_hdf5_weights(path: Path) -> Iterator[HDF5Weights]:
     h5py = h5py_module()
     place = Place(str(path))
     _refuse_other_files(path, place)
+    with ExitStack() as open_files:
+        with _damage_told(place):
+            weights = HDF5Weights(open_files.enter_context(h5py.File(path, "r")), place)
+        _refuse_other_contents(weights)
+        yield weights
+
+
+@contextmanager
+def _damage_told(place: Place) -> Iterator[None]:
+    """Turn what h5py raises about a damaged file, which is of many kinds, into a `ModelError`."""
     try:
-        with h5py.File(path, "r") as file:
-            weights = HDF5Weights(file, place)
-            _refuse_other_contents(weights)
-            yield weights
-    except OSError as error:
+        yield
+    except (OSError, RuntimeError, KeyError, TypeError, ValueError) as error:
         raise ModelError(f"is a damaged HDF5 file: {error}", where=place, fix="fetch or copy the file again") from error
 
 
@@ -177,7 +189,7 @@ def _refuse_other_files(path: Path, place: Place) -> None:
         what = "a zip archive or a PyTorch file"
     elif head[:1] == b"\x80" and head[1:2] in b"\x02\x03\x04\x05":
         what = "a Python pickle, which is never opened"
-    elif head[8:9] == b"{":
+    elif head[4:9] == b"\0\0\0\0{":  # after the length of its header, which is far below 4 GB
         what = "a safetensors file"
     elif not head:
         what = "empty"

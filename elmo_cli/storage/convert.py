@@ -128,7 +128,7 @@ def _vocabulary(path: Path, softmax_size: int | None) -> Vocabulary | None:
     lines = read_vocabulary_lines(path)
     if len(lines) != softmax_size:
         raise ModelError(f"has {len(lines):,} types, the softmax {softmax_size:,}", where=Place(str(path)))
-    return vocabulary_from_text("\n".join(lines), str(path))
+    return vocabulary_from_text("".join(f"{line}\n" for line in lines), str(path))
 
 
 def _refuse_bad_numbers(tensors: Mapping[str, Array], place: Place) -> None:

@@ -2,9 +2,11 @@
 
 import gzip
 import json
+import re
 import shutil
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -54,7 +56,7 @@ def foreign_model(sources: Sequence[Path]) -> Iterator[ForeignModel]:
             if source.is_dir():
                 _refuse_other_kinds(source)
                 files += sorted(path for path in source.iterdir() if path.is_file())
-            elif zipfile.is_zipfile(source) and source.suffix not in _WEIGHT_SUFFIXES:
+            elif source.suffix not in _WEIGHT_SUFFIXES and _is_zip(source):
                 files += _unpacked(source, Path(scratch))
             else:
                 files.append(source)
@@ -83,7 +85,7 @@ def read_vocabulary_lines(path: Path) -> list[str]:
     try:
         raw = path.read_bytes()
         text = (gzip.decompress(raw) if path.suffix == ".gz" else raw).decode("utf-8")
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise ModelError(f"cannot be read: {error}", where=Place(str(path))) from error
     except UnicodeDecodeError as error:
         raise ModelError(f"is not UTF-8: {error.reason} at byte {error.start}", where=Place(str(path))) from error
@@ -97,7 +99,7 @@ def _sorted_out(files: Sequence[Path], sources: Sequence[Path]) -> ForeignModel:
     options = [path for path in files if path.suffix == ".json"]
     if len(options) > 1:
         options = [path for path in options if path.name.endswith("options.json")] or options
-    checkpoints = sorted({path.with_suffix("") for path in files if path.suffix == ".index"})
+    checkpoints = [path.with_suffix("") for path in files if path.suffix == ".index"]
     if not options and weights:
         options = sorted(weights[0].parent.glob("*options.json"))
     preferred = [path for path in weights if path.name in ("model.hdf5", "lm_weights.hdf5", "weights.hdf5")]
@@ -118,9 +120,15 @@ def _sorted_out(files: Sequence[Path], sources: Sequence[Path]) -> ForeignModel:
     return ForeignModel(
         options=options[0],
         weights=weights[0] if weights else None,
-        checkpoint=checkpoints[-1] if checkpoints and not weights else None,
+        checkpoint=max(checkpoints, key=_step) if checkpoints and not weights else None,
         vocabulary=vocabulary[0] if vocabulary else None,
     )
+
+
+def _step(checkpoint: Path) -> int:
+    """Return the training step in the name of a checkpoint, such as ``model.ckpt-1250``."""
+    digits = re.search(r"\d+$", checkpoint.name)
+    return int(digits[0]) if digits else -1
 
 
 def _refuse_other_kinds(folder: Path) -> None:
@@ -134,6 +142,15 @@ def _refuse_other_kinds(folder: Path) -> None:
         )
     if (folder / "saved_model.pb").exists():
         raise ModelError("is a TensorFlow SavedModel (TF Hub), which elmo does not read", where=place)
+
+
+def _is_zip(path: Path) -> bool:
+    """Tell a zip by its beginning too: the end of one is where a broken download lacks it."""
+    try:
+        with path.open("rb") as file:
+            return file.read(4) == b"PK\x03\x04" or zipfile.is_zipfile(file)
+    except OSError:
+        return False  # what cannot be read is told about when it is opened as what its name says
 
 
 def _unpacked(archive: Path, scratch: Path) -> list[Path]:
@@ -150,6 +167,6 @@ def _unpacked(archive: Path, scratch: Path) -> list[Path]:
                 with content.open(entry) as packed, target.open("wb") as file:
                     shutil.copyfileobj(packed, file)
                 files.append(target)
-    except (zipfile.BadZipFile, EOFError, RuntimeError, NotImplementedError) as error:
+    except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError) as error:
         raise ModelError(f"is a damaged or locked zip: {error}", where=Place(str(archive))) from error
     return sorted(files)

@@ -6,13 +6,13 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 
 from elmo_cli.config import DType
 from elmo_cli.storage.extras import h5py_module
-from elmo_cli.storage.vectors import Vectors, finite
+from elmo_cli.storage.vectors import ByteStream, Vectors, finite
 
 
 class HDF5Writer:
@@ -30,11 +30,12 @@ class HDF5Writer:
         pooled: one vector a sentence instead of its tokens'.
     """
 
-    def __init__(self, stream: BinaryIO, row_shape: tuple[int, ...], dtype: DType, *, pooled: bool = False) -> None:
+    def __init__(self, stream: ByteStream, row_shape: tuple[int, ...], dtype: DType, *, pooled: bool = False) -> None:
+        h5py = h5py_module()  # before there is a folder to clear away
         self._stream = stream
         self._folder = tempfile.TemporaryDirectory(prefix="elmo-")
         self._path = Path(self._folder.name) / "vectors.hdf5"
-        self._file = h5py_module().File(self._path, "w")
+        self._file = h5py.File(self._path, "w")
         self._row_shape = row_shape
         self._dtype = dtype
         self._pooled = pooled

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -68,6 +68,12 @@ class Corpus:
         self.sentence_ends: NDArray[np.int64] = arrays["sentence_ends"]
         self.type_counts: NDArray[np.int64] = arrays["type_counts"]
         self._type_bytes, self._type_ends = arrays["type_bytes"], arrays["type_ends"]
+
+    def named(self, names: Sequence[str]) -> "Corpus":
+        """Give the sources the names they have now; the same contents may have been prepared under other ones."""
+        pairs = zip(self.info.sources, names, strict=True)
+        self.info = replace(self.info, sources=tuple(replace(source, name=name) for source, name in pairs))
+        return self
 
     def type_texts(self, ids: Iterable[int]) -> list[str]:
         """Return the text of each type."""

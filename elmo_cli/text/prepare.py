@@ -70,7 +70,7 @@ def prepare_corpus(
     if len(files) == len(sources):
         found = cache / _key(files.values(), options)
         if (found / "corpus.json").is_file():
-            return Corpus(found)
+            return Corpus(found).named(sources)
     try:
         cache.mkdir(parents=True, exist_ok=True)
         building = Path(tempfile.mkdtemp(prefix=".building-", dir=cache))
@@ -126,7 +126,7 @@ def _build(
     final = building.parent / _key(read, options)
     if not final.exists():
         os.replace(building, final)
-    return Corpus(final)
+    return Corpus(final).named([file.name for file in read])
 
 
 def _key(files: Iterable[SourceFile], options: TextOptions) -> str:

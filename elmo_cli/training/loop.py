@@ -101,12 +101,12 @@ class Trainer:
             Interrupted: by SIGINT or SIGTERM, after a checkpoint was saved.
             TrainingDiverged: the loss is no longer a number.
         """
-        self._started = time.monotonic() - self.position.seconds
-        saved = time.monotonic()
         make_batch = self.session.batch_maker()
         self.model.train()
         if self.position.step == 0:
             self._measure()  # untrained: the curve's first point
+        saved = time.monotonic()
+        self._started = saved - self.position.seconds
         with StopSignals() as signals, self.reporter.progress("training", self.total_steps, "steps") as progress:
             for numbers in self._batches():
                 if self._is_over() or signals.received is not None:

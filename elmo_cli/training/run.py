@@ -99,7 +99,7 @@ def resume_training(folder: Path, place: Workplace, limits: Limits) -> TrainingR
         text = tables["text"]
         options = TextOptions(text["mode"], text["language"], text["errors"])
         corpora = [_prepared_before(text, name, options, place) for name in ("corpora", "heldout")]
-    except (KeyError, TypeError) as error:
+    except (KeyError, TypeError, ValueError) as error:
         raise ModelError(f"the run's settings are damaged: {error}", where=Place(str(run.path))) from error
     settings = limits.applied_to(settings)
     session = _announced(_open(corpora, settings), place.reporter)
@@ -168,7 +168,7 @@ def _prepared_before(text: dict[str, Any], name: str, options: TextOptions, plac
         return None
     folder = Path(text[f"prepared_{name}"])
     if (folder / "corpus.json").is_file():
-        return Corpus(folder)
+        return Corpus(folder).named(["<stdin>" if file == STDIN else file for file in files])
     corpus = _prepare(files, options, place)
     if corpus is None or corpus.folder.name != folder.name:
         raise DataError("the text has changed since the run began", where=Place(", ".join(files)))

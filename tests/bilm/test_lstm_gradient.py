@@ -59,6 +59,12 @@ def config(request: pytest.FixtureRequest) -> LSTMConfig:
     return CONFIGS[request.param]
 
 
+@pytest.fixture(params=[1, 2], ids=["one thread", "two threads"])
+def threads(request: pytest.FixtureRequest) -> None:
+    """Compute both directions stacked in one thread, or each in a thread of its own."""
+    torch.set_num_threads(request.param)  # the fixtures of all tests set it back
+
+
 def loop(layer: BiLSTMLayer, x: Tensor, lengths: tuple[int, ...]) -> Tensor:
     """Return the hidden states of packed ``x`` [2, rows, dim], one sentence, direction and step at a time."""
     order = pack(lengths).order.tolist()
@@ -108,12 +114,14 @@ def test_forget_gate_gets_one_at_run_time_and_no_other_gate() -> None:
     assert [set(gate.flatten().tolist()) for gate in (i, f, o, j)] == [{0.25}, {1.25}, {0.25}, {0.25}]
 
 
+@pytest.mark.usefixtures("threads")
 def test_forward_pass_for_training_equals_a_plain_loop(config: LSTMConfig) -> None:
     drawn = draw(config)
     output = drawn.layer(drawn.x, drawn.packing)
     torch.testing.assert_close(output, loop(drawn.layer, drawn.x, RAGGED), rtol=0, atol=FLOAT64)
 
 
+@pytest.mark.usefixtures("threads")
 @pytest.mark.parametrize("block_rows", [1, 6, 1024])
 def test_forward_pass_for_inference_equals_that_for_training(
     config: LSTMConfig, block_rows: int, monkeypatch: pytest.MonkeyPatch
@@ -150,6 +158,7 @@ def test_gradients_equal_finite_differences(name: str) -> None:
     assert torch.autograd.gradcheck(apply, (drawn.x, *layer.parameters()))
 
 
+@pytest.mark.usefixtures("threads")
 @pytest.mark.parametrize("lengths", [RAGGED, (1,), (7,), (1, 1, 1), (4, 4)])
 def test_gradients_equal_autograds_through_a_plain_loop(config: LSTMConfig, lengths: tuple[int, ...]) -> None:
     drawn = draw(config, lengths)
@@ -177,6 +186,15 @@ def test_clips_bite_on_some_values_and_leave_others() -> None:
     without_cell_clip.load_state_dict(drawn.layer.state_dict())
     difference = without_cell_clip(drawn.x, drawn.packing) - drawn.layer(drawn.x, drawn.packing)
     assert difference.abs().max() > 0.01
+
+
+def test_the_mode_without_gradients_is_left_as_it_was_in_either_thread() -> None:
+    drawn = draw(PROJECTED)
+    with torch.inference_mode():
+        assert drawn.layer(drawn.x.detach(), drawn.packing).is_inference()
+    with torch.no_grad():
+        assert not drawn.layer(drawn.x, drawn.packing).requires_grad
+    assert drawn.layer(drawn.x, drawn.packing).requires_grad
 
 
 def test_a_whole_clipped_output_passes_no_gradient() -> None:

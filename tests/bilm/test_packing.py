@@ -63,12 +63,17 @@ def test_previous_is_the_row_of_the_same_sentence_one_step_before(lengths: list[
 
 
 @given(LENGTHS)
+def test_columns_are_the_sentences_of_the_first_step(lengths: list[int]) -> None:
+    assert pack(lengths).columns.tolist() == [s for s, t in brute_force(lengths).rows if t == 0]
+
+
+@given(LENGTHS)
 @example([])
 def test_indices_are_whole_numbers_of_64_bits_and_stay_so_on_a_device(lengths: list[int]) -> None:
     packing = pack(lengths)
     moved = packing.to(torch.device("cpu"))
     assert moved.step_sizes == packing.step_sizes
-    for name in ("order", "reverse", "previous"):
+    for name in ("order", "reverse", "previous", "columns"):
         before, after = getattr(packing, name), getattr(moved, name)
         assert before.dtype == torch.int64
         assert torch.equal(before, after)
