@@ -18,6 +18,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from elmo_cli.bilm.cell import advance
 from elmo_cli.bilm.directions import add_product, add_product_, over_directions
 from elmo_cli.bilm.lstm_gradient import LSTMFunction
 from elmo_cli.bilm.packing import Packing
@@ -136,7 +137,6 @@ def _run(
 
     Input products do not depend on the state, so they are computed for many time steps at once.
     """
-    cell_dim = input_weight.shape[-1] // 4
     h, c = hidden, cell
     for first, last, steps in step_blocks(step_sizes, _BLOCK_ROWS):
         from_input = add_product(bias.unsqueeze(-2), x[..., first:last, :], input_weight)
@@ -145,17 +145,7 @@ def _run(
             gates = from_input[..., start : start + size, :]
             if h is not None:
                 add_product_(gates, h[..., :size, :], recurrent_weight)
-            gates[..., : 3 * cell_dim].sigmoid_()
-            i, f, o, j = gates.split(cell_dim, dim=-1)
-            j.tanh_()
-            c = i * j if c is None else (c[..., :size, :] * f).addcmul_(i, j)
-            if cell_clip is not None:
-                c.clamp_(-cell_clip, cell_clip)
-            h = torch.tanh(c).mul_(o)
-            if projection is not None:
-                h = h @ projection
-                if projection_clip is not None:
-                    h.clamp_(-projection_clip, projection_clip)
+            h, c = advance(gates, c, projection, cell_clip, projection_clip)
             output[..., first + start : first + start + size, :] = h
             if hidden is not None and cell is not None:  # a sentence that has ended keeps what it ended with
                 hidden[..., :size, :], cell[..., :size, :] = h, c

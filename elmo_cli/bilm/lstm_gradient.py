@@ -13,6 +13,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from elmo_cli.bilm.cell import advance
 from elmo_cli.bilm.directions import add_product, add_product_, over_directions
 from elmo_cli.bilm.packing import Packing
 
@@ -78,7 +79,6 @@ def _forward(
     output: Float[Tensor, "*directions rows dim"],
 ) -> None:
     """Compute one direction or both, into the last three: the gates after their activations, cells, hidden states."""
-    cell_dim = cells.shape[-1]
     gates.copy_(add_product(bias.unsqueeze(-2), x, input_weight))
     h = c = None
     start = 0
@@ -86,18 +86,8 @@ def _forward(
         now = gates[..., start : start + size, :]
         if h is not None:
             add_product_(now, h[..., :size, :], recurrent_weight)
-        now[..., : 3 * cell_dim].sigmoid_()
-        i, f, o, j = now.split(cell_dim, dim=-1)
-        j.tanh_()
-        c = torch.mul(i, j) if c is None else (c[..., :size, :] * f).addcmul_(i, j)
-        if cell_clip is not None:
-            c.clamp_(-cell_clip, cell_clip)
+        h, c = advance(now, c, projection, cell_clip, projection_clip)
         cells[..., start : start + size, :] = c
-        h = torch.tanh(c).mul_(o)
-        if projection is not None:
-            h = h @ projection
-            if projection_clip is not None:
-                h.clamp_(-projection_clip, projection_clip)
         output[..., start : start + size, :] = h
         start += size
 
