@@ -17,6 +17,7 @@ from elmo_cli.errors import ModelError, Place
 
 _WEIGHT_SUFFIXES = (".hdf5", ".h5")
 _VOCABULARY_NAMES = ("vocab.txt", "vocab.txt.gz")
+_ENCRYPTED = 1  # bit of a zip entry's flags
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,10 +164,12 @@ def _unpacked(archive: Path, scratch: Path) -> list[Path]:
                 is_part = name.endswith((*_WEIGHT_SUFFIXES, "options.json")) or name in _VOCABULARY_NAMES
                 if entry.is_dir() or not is_part or name.startswith("."):
                     continue
+                if entry.flag_bits & _ENCRYPTED:
+                    raise ModelError("is locked with a password", where=Place(str(archive)), fix="unpack it yourself")
                 target = scratch / name
                 with content.open(entry) as packed, target.open("wb") as file:
                     shutil.copyfileobj(packed, file)
                 files.append(target)
     except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError) as error:
-        raise ModelError(f"is a damaged or locked zip: {error}", where=Place(str(archive))) from error
+        raise ModelError(f"is a damaged zip: {error}", where=Place(str(archive))) from error
     return sorted(files)

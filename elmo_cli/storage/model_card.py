@@ -13,8 +13,9 @@ def model_card(name: str, config: ModelConfig) -> str:
 def _summary(config: ModelConfig) -> list[str]:
     cnn, lstm = config.bilm.char_cnn, config.bilm.lstm
     filters = ", ".join(f"{count} of width {width}" for width, count in cnn.filters)
+    softmax = "with" if config.vocabulary_size else "without"
     rows = {
-        "kind": "ELMo biLM (Peters et al. 2018), char CNN and biLSTM, with softmax",
+        "kind": f"ELMo biLM (Peters et al. 2018), char CNN and biLSTM, {softmax} softmax",
         "language": config.language,
         "tokenizer": " ".join(str(config.tokenizer.get(key, "")) for key in ("name", "version")).strip(),
         "layers": f"{config.bilm.layer_count} (0 = char CNN), {config.bilm.vector_dim} numbers a token each",

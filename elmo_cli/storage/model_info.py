@@ -9,6 +9,8 @@ from typing import Any
 from elmo_cli.storage.model_dir import ModelConfig, read_config
 from elmo_cli.storage.weights import WEIGHTS_FILE, checked_weights, tensor_shapes
 
+_DTYPES = {"F32": "float32", "F16": "float16", "BF16": "bfloat16"}
+
 
 @dataclass(frozen=True, slots=True)
 class ModelInfo:
@@ -88,7 +90,7 @@ def model_info(folder: Path) -> ModelInfo:
         config=config,
         parameters=sum(sizes.values()) - softmax,
         softmax_parameters=softmax,
-        dtype="/".join(sorted(types)),
+        dtype="/".join(sorted(_DTYPES[kind] for kind in types)),
         size=(folder / WEIGHTS_FILE).stat().st_size,
     )
 

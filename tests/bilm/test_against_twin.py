@@ -12,7 +12,7 @@ from sentence_batches import layers_of, make_batch
 from twin import Options, Twin, Vector, Weights, random_weights
 from weights import build_bilm, build_language_model
 
-from elmo_cli.bilm.language_model import LanguageModel
+from elmo_cli.bilm.language_model import Batch, LanguageModel
 from elmo_cli.embedding.embedder import Embedder
 from elmo_cli.embedding.selection import LayerChoice
 from elmo_cli.evaluation.perplexity import Perplexity, measure_perplexity
@@ -180,55 +180,65 @@ PERPLEXITY_CASES = (
 )
 
 
+@dataclass(frozen=True)
+class Measured:
+    """A language model, and what the twin says of `TEXT`."""
+
+    model: LanguageModel
+    log_probabilities: list[tuple[list[float], list[float]]]
+    perplexities: tuple[float, float, float]
+
+
 @pytest.fixture(scope="module", params=PERPLEXITY_CASES)
-def model_and_twin(request: pytest.FixtureRequest) -> tuple[LanguageModel, Twin]:
+def measured(request: pytest.FixtureRequest) -> Measured:
     options, scale = CASES[request.param]
     weights = random_weights(options, seed=5, scale=scale, vocabulary_size=len(VOCABULARY))
-    return build_language_model(options, weights), make_twin(options, weights)
+    twin, types = make_twin(options, weights), list(VOCABULARY.types)
+    log_probabilities = [twin.log_probabilities(sentence, types) for sentence in TEXT]
+    return Measured(build_language_model(options, weights), log_probabilities, twin.perplexities(TEXT, types))
 
 
-def test_losses_equal_the_twins_log_probabilities(model_and_twin: tuple[LanguageModel, Twin]) -> None:
-    model, twin = model_and_twin
-    for sentence in TEXT:
-        batch = make_batch([sentence], VOCABULARY, model.bilm.config.char_cnn.max_characters)
-        with torch.no_grad():
-            losses = model.losses(batch)
-        for found, expected in zip(losses, twin.log_probabilities(sentence, list(VOCABULARY.types)), strict=True):
+def batch_of(model: LanguageModel, sentences: list[list[str]]) -> Batch:
+    return make_batch(sentences, VOCABULARY, model.bilm.config.char_cnn.max_characters)
+
+
+@torch.no_grad()
+def test_losses_equal_the_twins_log_probabilities(measured: Measured) -> None:
+    for sentence, expected in zip(TEXT, measured.log_probabilities, strict=True):
+        losses = measured.model.losses(batch_of(measured.model, [sentence]))
+        for found, expected_of_direction in zip(losses, expected, strict=True):
             # The softmax adds up eight products of size about 1, hence the same tolerance as for the layers.
-            np.testing.assert_allclose(found.numpy(), -np.array(expected), rtol=FLOAT32, atol=FLOAT32)
+            np.testing.assert_allclose(found.numpy(), -np.array(expected_of_direction), rtol=FLOAT32, atol=FLOAT32)
 
 
 @pytest.mark.parametrize("batches", [[TEXT], [TEXT[:4], TEXT[4:]], [[sentence] for sentence in TEXT]])
-def test_perplexities_equal_the_twins_however_batched(
-    model_and_twin: tuple[LanguageModel, Twin], batches: list[list[list[str]]]
-) -> None:
-    model, twin = model_and_twin
-    max_characters = model.bilm.config.char_cnn.max_characters
-    made = [make_batch(batch, VOCABULARY, max_characters) for batch in batches]
-    found = measure_perplexity(model, made, torch.device("cpu"))
-    expected = twin.perplexities(TEXT, list(VOCABULARY.types))
-    np.testing.assert_allclose([found.forward, found.backward, found.both], expected, rtol=1e-5)
+def test_perplexities_equal_the_twins_however_batched(measured: Measured, batches: list[list[list[str]]]) -> None:
+    made = [batch_of(measured.model, batch) for batch in batches]
+    found = measure_perplexity(measured.model, made, torch.device("cpu"))
+    # Of a loss in nats, so that the absolute error of the losses becomes a relative one.
+    np.testing.assert_allclose([found.forward, found.backward, found.both], measured.perplexities, rtol=FLOAT32)
 
 
-def test_perplexity_counts_targets_tokens_and_unknown_words(model_and_twin: tuple[LanguageModel, Twin]) -> None:
-    model, _ = model_and_twin
-    sentences = [["the", "Ship", "unheard", "你好"], [], ["one", "<UNK>"]]
-    batch = make_batch(sentences, VOCABULARY, model.bilm.config.char_cnn.max_characters)
+@pytest.fixture(scope="module")
+def model() -> LanguageModel:
+    options, _ = CASES["base"]
+    return build_language_model(options, random_weights(options, seed=5, vocabulary_size=len(VOCABULARY)))
+
+
+def test_perplexity_counts_targets_tokens_and_unknown_words(model: LanguageModel) -> None:
+    batch = batch_of(model, [["the", "Ship", "unheard", "你好"], [], ["one", "<UNK>"]])
     found = measure_perplexity(model, [batch], torch.device("cpu"))
     assert (found.targets, found.tokens, found.unknown, found.oov_rate) == (9, 6, 2, 2 / 6)
 
 
-def test_perplexity_of_no_batch_is_one(model_and_twin: tuple[LanguageModel, Twin]) -> None:
-    model, _ = model_and_twin
-    assert measure_perplexity(model, [], torch.device("cpu")) == Perplexity(0.0, 0.0, 0, 0, 0)
+def test_perplexity_of_no_batch_is_one(model: LanguageModel) -> None:
+    found = measure_perplexity(model, [], torch.device("cpu"))
+    assert found == Perplexity(0.0, 0.0, 0, 0, 0)
+    assert found.both == 1.0
 
 
 @pytest.mark.parametrize("training", [True, False])
-def test_measuring_leaves_the_mode_of_the_model_alone(
-    model_and_twin: tuple[LanguageModel, Twin], training: bool
-) -> None:
-    model, _ = model_and_twin
+def test_measuring_leaves_the_mode_of_the_model_alone(model: LanguageModel, training: bool) -> None:
     model.train(training)
     measure_perplexity(model, [], torch.device("cpu"))
     assert model.training is training
-    model.eval()

@@ -58,9 +58,10 @@ def sampled_loss_by_hand(softmax: Softmax, h: Tensor, target: int, negatives: Ne
     return math.log(sum(math.exp(each) for each in [own, *others])) - own
 
 
+@pytest.mark.parametrize("with_gradient", [True, False])
 @pytest.mark.parametrize("block_logits", [1, 3 * VOCABULARY_SIZE, 1 << 24])
 def test_full_loss_is_the_negative_log_likelihood_in_any_blocks(
-    block_logits: int, monkeypatch: pytest.MonkeyPatch
+    block_logits: int, with_gradient: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(softmax_module, "_BLOCK_LOGITS", block_logits)
     softmax = make_softmax()
@@ -69,8 +70,21 @@ def test_full_loss_is_the_negative_log_likelihood_in_any_blocks(
     for row, target in zip(h, targets.tolist(), strict=True):
         logits = [(row @ softmax.weight[k] + softmax.bias[k]).item() for k in range(VOCABULARY_SIZE)]
         expected.append(math.log(sum(map(math.exp, logits))) - logits[target])
+    with torch.set_grad_enabled(with_gradient):
+        found = softmax.full_loss(h, targets)
+    assert found.requires_grad is with_gradient
     # Float64 sums of 40 terms.
-    np.testing.assert_allclose(softmax.full_loss(h, targets).tolist(), expected, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(found.tolist(), expected, rtol=0, atol=1e-12)
+
+
+@torch.no_grad()
+def test_full_loss_holds_where_logits_are_far_from_zero() -> None:
+    softmax = make_softmax(dtype=torch.float32)
+    softmax.bias.add_(1e4)  # exp of it is infinite
+    h, targets = make_rows(dtype=torch.float32)
+    expected = make_softmax().full_loss(h.double(), targets)
+    # Of a logit of 10,000, float32 keeps 1/1024.
+    torch.testing.assert_close(softmax.full_loss(h, targets).double(), expected, rtol=0, atol=0.01)
 
 
 def test_full_loss_of_no_row_is_empty() -> None:

@@ -247,6 +247,11 @@ def test_a_vocabulary_without_a_softmax_is_left_out(tmp_path: Path) -> None:
     assert {path.name for path in (tmp_path / "ours").iterdir()} == {"config.json", "model.safetensors", "README.md"}
 
 
+def test_the_card_says_whether_there_is_a_softmax(converted: Converted) -> None:
+    softmax = "without" if converted.case.softmax is None else "with"
+    assert f"char CNN and biLSTM, {softmax} softmax |" in (converted.ours / "README.md").read_text(encoding="utf-8")
+
+
 def test_a_vocabulary_that_ends_in_the_empty_word_keeps_it(tmp_path: Path) -> None:
     options, types = options_with(), [*types_of(5), "!!!MAXTERMID", ""]  # the placeholder is no type
     weights = random_weights(options, seed=1, vocabulary_size=6)

@@ -64,7 +64,7 @@ def test_published_shapes_have_as_many_parameters_as_published(tmp_path: Path, n
     write_config(tmp_path, ModelConfig(preset(name)))
     size = write_hollow_weights(tmp_path / "model.safetensors", tensor_shapes(preset(name), None))
     info = model_info(tmp_path)
-    assert (info.parameters, info.softmax_parameters, info.dtype, info.size) == (parameters, 0, "F32", size)
+    assert (info.parameters, info.softmax_parameters, info.dtype, info.size) == (parameters, 0, "float32", size)
     assert 4 * parameters < size < 4 * parameters + 10_000
 
 
@@ -92,7 +92,7 @@ def test_json_has_stable_names(folder: Path) -> None:
     ]
     assert (found["name"], found["folder"], found["layers"], found["dim"]) == ("ferry", str(folder), 3, 16)
     assert (found["parameters"], found["softmax_parameters"], found["vocabulary_size"]) == (6_922, 54, 6)
-    assert (found["dtype"], found["bytes"]) == ("F32", (folder / "model.safetensors").stat().st_size)
+    assert (found["dtype"], found["bytes"]) == ("float32", (folder / "model.safetensors").stat().st_size)
     assert found["tokenizer"] == {"name": "none", "language": "nb"}
     assert found["bilm"]["lstm"] == {
         "cell_dim": 16,
@@ -121,7 +121,7 @@ def test_a_person_gets_a_row_for_each_fact(folder: Path) -> None:
         "LSTM            2 layers of 16 cells projected to 8",
         "                cells clipped at 3.0, states at 3.0, skip connections on",
         "tokenizer       none nb",
-        f"weights         F32, {size / 1e6:,.1f} MB",
+        f"weights         float32, {size / 1e6:,.1f} MB",
     ]
 
 
@@ -136,7 +136,7 @@ def test_a_model_without_a_softmax_says_so(tmp_path: Path) -> None:
 def test_weights_of_float16_are_told(folder: Path) -> None:
     path = folder / "model.safetensors"
     save_file({name: array.astype(np.float16) for name, array in load_file(path).items()}, path)
-    assert model_info(folder).dtype == "F16"
+    assert model_info(folder).dtype == "float16"
 
 
 def test_weights_of_another_shape_are_refused(folder: Path) -> None:
