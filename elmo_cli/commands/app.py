@@ -3,6 +3,8 @@
 import os
 import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Annotated, Any
 
@@ -27,28 +29,36 @@ class ElmoGroup(TyperGroup):
         Overridden here, and not wrapped around the whole program, because Typer itself answers a closed pipe with
         exit code 1, and because tests that run commands in this process come this way too.
         """
-        try:
-            result = super().invoke(ctx)
-            sys.stdout.flush()  # a closed pipe shows now, not when the interpreter ends
-        except ElmoError as problem:
-            console.error(problem)
-            raise typer.Exit(problem.exit_code) from problem
-        except BrokenPipeError as problem:
-            _silence_stdout()
-            raise typer.Exit(0) from problem
-        except OSError as problem:
-            where = Place(str(problem.filename)) if problem.filename else None
-            console.error(DataError(problem.strerror or str(problem), where=where))
-            raise typer.Exit(1) from problem
-        except KeyboardInterrupt as problem:
-            console.interrupted()
-            raise typer.Exit(130) from problem
-        return result
+        with _problems_told():
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _problems_told() -> Iterator[None]:
+    """Turn problems into messages and exit codes, the problem of an answer that cannot be written included."""
+    try:
+        yield
+        sys.stdout.flush()  # a closed pipe or a full disk shows now, not when the interpreter ends
+    except ElmoError as problem:
+        console.error(problem)
+        raise typer.Exit(problem.exit_code) from problem
+    except BrokenPipeError as problem:
+        _silence_stdout()
+        raise typer.Exit(0) from problem
+    except OSError as problem:
+        _silence_stdout()
+        where = Place(str(problem.filename)) if problem.filename else None
+        console.error(DataError(problem.strerror or str(problem), where=where))
+        raise typer.Exit(1) from problem
+    except KeyboardInterrupt as problem:
+        console.interrupted()
+        raise typer.Exit(130) from problem
 
 
 def _silence_stdout() -> None:
-    """Point stdout at nothing, so that the interpreter's last flush cannot fail on the closed pipe."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    """Point stdout at nothing, so that the interpreter's last flush cannot fail as this one did."""
+    with suppress(OSError, ValueError):  # a stdout without a descriptor, as tests have it, needs no silencing
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 app = typer.Typer(
@@ -69,7 +79,8 @@ def _print_version(value: bool) -> None:
     if value:
         from importlib.metadata import version
 
-        console.answer(f"elmo {version('elmo-cli')}")
+        with _problems_told():
+            console.answer(f"elmo {version('elmo-cli')}")
         raise typer.Exit
 
 
