@@ -56,8 +56,8 @@ class CharCNN(nn.Module):
         Args:
             chars: ids 0..260 of each type, padded to the model's ``max_characters``.
         """
-        x = self.embedding(self._without_idle_padding(chars)).transpose(1, 2)  # [types, embedding, chars]
-        pooled = [convolution(x).amax(dim=2) for convolution in self.convolutions]
+        x = self.embedding(self._without_idle_padding(chars))
+        pooled = [_largest_response(x, convolution) for convolution in cast(list[nn.Conv1d], self.convolutions)]
         # The activation is monotone, so it may follow the maximum, where it has fewer values to work on.
         h = torch.cat(pooled, dim=1)
         h = torch.relu(h) if self.config.activation == "relu" else torch.tanh(h)
@@ -75,3 +75,21 @@ class CharCNN(nn.Module):
         longest = int(used.nonzero()[-1]) + 1 if bool(used.any()) else 0
         widest = max(width for width, _ in self.config.filters)
         return chars[:, : longest + widest]
+
+
+def _largest_response(
+    x: Float[Tensor, "types chars embedding"], convolution: nn.Conv1d
+) -> Float[Tensor, "types filters"]:
+    """Return the maximum over positions of each filter of one width.
+
+    As one matrix product over all windows. `torch.conv1d` on a CPU prepares a kernel for every new shape of input and
+    keeps it, and here nearly every batch has a new shape: that cost a third more time, and gigabytes in a long run.
+    """
+    types, chars, embedding = x.shape
+    count, _, width = convolution.weight.shape
+    positions = chars - width + 1
+    strides = (chars * embedding, embedding, 1)
+    windows = x.contiguous().as_strided((types, positions, width * embedding), strides).reshape(-1, width * embedding)
+    weight = convolution.weight.permute(2, 1, 0).reshape(width * embedding, count)
+    responses = windows @ weight if convolution.bias is None else torch.addmm(convolution.bias, windows, weight)
+    return responses.view(types, positions, count).amax(dim=1)

@@ -8,6 +8,7 @@ GPU, and where there is one thread, one batched computation serves both.
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from threading import Barrier
 
 import torch
 from torch import Tensor
@@ -38,10 +39,17 @@ def over_directions(compute: Callable[..., None], *tensors: Tensor | None) -> No
 def _threads() -> ThreadPoolExecutor:
     """Return two threads whose arithmetic uses no further ones."""
     count = torch.get_num_threads()
-    pool = ThreadPoolExecutor(2, thread_name_prefix="direction", initializer=lambda: torch.set_num_threads(1))
-    list(pool.map(lambda _: None, range(2)))
+    pool = ThreadPoolExecutor(2, thread_name_prefix="direction", initializer=_compute_alone)
+    both = Barrier(2)  # a pool starts no second thread while its first one is idle
+    list(pool.map(lambda _: both.wait(), range(2)))
     torch.set_num_threads(count)  # what the two set is also the default of threads to come
     return pool
+
+
+def _compute_alone() -> None:
+    """Let the arithmetic of the calling thread use no further ones."""
+    torch.get_num_threads()  # a thread's first call takes over the default, and would later undo the next line
+    torch.set_num_threads(1)
 
 
 def add_product(base: Tensor, a: Tensor, b: Tensor) -> Tensor:

@@ -6,7 +6,7 @@ from elmo_cli.text.characters import is_cut
 from elmo_cli.training.session import Session
 
 _BYTES = 4  # of a float32
-_BASE_MEMORY = 350_000_000  # of Python, torch and the maps of a small corpus
+_BASE_MEMORY = 450_000_000  # of Python, torch, spaCy and the maps of a small corpus
 
 
 @dataclass(frozen=True, slots=True)

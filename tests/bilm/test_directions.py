@@ -1,10 +1,12 @@
 """Both directions stacked, or each in a thread of its own: the same to the caller."""
 
+from concurrent.futures import ThreadPoolExecutor
 from threading import current_thread, main_thread
 
 import pytest
 import torch
 
+from elmo_cli.bilm import directions
 from elmo_cli.bilm.directions import over_directions
 
 
@@ -62,9 +64,11 @@ def test_the_mode_of_the_caller_holds_in_the_threads() -> None:
     assert set(modes) == {(False, False), (True, False)}
 
 
-def test_the_number_of_threads_of_all_else_is_left_alone() -> None:
+def test_only_the_two_threads_compute_with_one_thread_each() -> None:
     torch.set_num_threads(2)
+    directions._threads.cache_clear()  # so that they are started in this test
     inside = []
     over_directions(lambda x: inside.append(torch.get_num_threads()), torch.zeros(2))
-    assert inside == [1, 1]
-    assert torch.get_num_threads() == 2
+    with ThreadPoolExecutor(1) as pool:
+        started_later = pool.submit(torch.get_num_threads).result()
+    assert (inside, torch.get_num_threads(), started_later) == ([1, 1], 2, 2)
