@@ -7,10 +7,12 @@ what is imported earlier goes unchecked.
 import os
 import sys
 from collections.abc import Iterator
+from copy import deepcopy
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
+from tiny_options import TINY_OPTIONS
 from twin import Options, random_weights
 
 if TYPE_CHECKING:
@@ -54,23 +56,7 @@ def _same_threads() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def tiny_options() -> Options:
     """Options of the tiny biLM as bilm-tf writes them."""
-    return {
-        "lstm": {
-            "dim": 16,
-            "projection_dim": 8,
-            "n_layers": 2,
-            "cell_clip": 3,
-            "proj_clip": 3,
-            "use_skip_connections": True,
-        },
-        "char_cnn": {
-            "embedding": {"dim": 4},
-            "filters": [[1, 4], [2, 6], [3, 8]],
-            "activation": "relu",
-            "n_highway": 1,
-            "max_characters_per_token": 50,
-        },
-    }
+    return deepcopy(TINY_OPTIONS)
 
 
 @pytest.fixture(scope="session")

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from sentence_batches import layers_of, make_batch
+from tiny_options import FILTER_COUNT, TINY_OPTIONS
 from twin import Options, Twin, Vector, Weights, random_weights
 from weights import build_bilm, build_language_model
 
@@ -23,31 +24,13 @@ SAME_FORMULAS = 1e-11
 # Rounding to float32 is 6e-8 of a value; sums and values up to 7 take it to 4e-7, exaggerated weights to 4e-6.
 FLOAT32 = 1e-5
 
-BASE: Options = {
-    "lstm": {
-        "dim": 16,
-        "projection_dim": 8,
-        "n_layers": 2,
-        "cell_clip": 3,
-        "proj_clip": 3,
-        "use_skip_connections": True,
-    },
-    "char_cnn": {
-        "embedding": {"dim": 4},
-        "filters": [[1, 4], [2, 6], [3, 8]],
-        "activation": "relu",
-        "n_highway": 1,
-        "max_characters_per_token": 50,
-    },
-}
-FILTER_COUNT = 18
 # At this scale gates saturate and clips of 3 bite. The LSTMs are chaotic then: each step multiplies a difference.
 EXAGGERATED = 4.0
 
 
 def options_with(*absent: str, **changes: Any) -> Options:  # noqa: ANN401
     """Return the base options with some values changed, and the keys in ``absent`` left out."""
-    options = deepcopy(BASE)
+    options = deepcopy(TINY_OPTIONS)
     for part in options.values():
         part.update({name: value for name, value in changes.items() if name in part})
         for name in absent:

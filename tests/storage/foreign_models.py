@@ -14,30 +14,13 @@ import h5py
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from tiny_options import TINY_OPTIONS
 from twin import Options, Weights, random_weights
 
 from elmo_cli.errors import ElmoError, ModelError
 from elmo_cli.storage.convert import import_model
 
-_BASE: Options = {
-    "lstm": {
-        "dim": 16,
-        "projection_dim": 8,
-        "n_layers": 2,
-        "cell_clip": 3,
-        "proj_clip": 3,
-        "use_skip_connections": True,
-    },
-    "char_cnn": {
-        "embedding": {"dim": 4},
-        "filters": [[1, 4], [2, 6], [3, 8]],
-        "activation": "relu",
-        "n_highway": 1,
-        "n_characters": 262,
-        "max_characters_per_token": 50,
-    },
-}
-FILTER_COUNT = 18
+_BASE: Options = {**TINY_OPTIONS, "char_cnn": {**TINY_OPTIONS["char_cnn"], "n_characters": 262}}
 # What bilm-tf's training writes beside the shape.
 TRAINING_KEYS: Options = {
     "bidirectional": True,

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 import torch
 from foreign_models import (
-    FILTER_COUNT,
     ForeignFiles,
     options_with,
     read_datasets,
@@ -20,6 +19,7 @@ from foreign_models import (
     zip_folder,
 )
 from sentence_batches import make_batch
+from tiny_options import FILTER_COUNT
 from twin import Options, Twin, Vector, Weights, random_weights
 from weights import config_from_options as shape_of
 
