@@ -5,7 +5,7 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from elmo_cli.errors import ElmoError
+from elmo_cli.errors import ElmoError, Interrupted
 
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
@@ -19,8 +19,8 @@ def answer(text: str) -> None:
 
 
 def error(problem: ElmoError | str) -> None:
-    """Print what went wrong."""
-    _say(f"elmo: error: {problem}")
+    """Print what went wrong; what was stopped on purpose went as it should."""
+    _say(f"elmo: {problem}" if isinstance(problem, Interrupted) else f"elmo: error: {problem}")
 
 
 def interrupted() -> None:
