@@ -7,6 +7,8 @@ from typing import Any, Literal
 from elmo_cli.errors import ConfigError, ModelError
 
 ACTIVATIONS = ("relu", "tanh")
+# Order of the LSTM's gates in its weights' columns: the three sigmoids stand together, so that one call computes them.
+GATES = ("input", "forget", "output", "candidate")
 DType = Literal["float32", "float16"]
 DTYPES: tuple[DType, ...] = ("float32", "float16")  # in which weights and vectors are stored; the arithmetic is float32
 

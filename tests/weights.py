@@ -7,8 +7,7 @@ from twin import BACKWARD, FORWARD, Options, Vector, Weights, cell_name
 
 from elmo_cli.bilm.bilm import BiLM
 from elmo_cli.bilm.language_model import LanguageModel
-from elmo_cli.bilm.lstm import GATES
-from elmo_cli.config import BiLMConfig, CharCNNConfig, LSTMConfig
+from elmo_cli.config import GATES, BiLMConfig, CharCNNConfig, LSTMConfig
 
 # Blocks of columns in bilm-tf's W_0 and B: i, j, f, o.
 _BILM_TF_GATES = ("input", "candidate", "forget", "output")

@@ -15,7 +15,7 @@ def advance(
     """Return the hidden state and the cell after a step.
 
     Args:
-        gates: their inputs, in the order of `lstm.GATES`; turned into their activations in place.
+        gates: their inputs, in the order of `config.GATES`; turned into their activations in place.
         c: the cell before, which may have more rows, of sentences that have ended; None for zeros.
         projection: of the cell's output; None where there is none.
         cell_clip: bound of the cell; None for no clipping.

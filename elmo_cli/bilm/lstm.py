@@ -24,8 +24,6 @@ from elmo_cli.bilm.lstm_gradient import LSTMFunction
 from elmo_cli.bilm.packing import Packing
 from elmo_cli.config import LSTMConfig
 
-# Order of the gates in the weights' columns: the three sigmoids stand together, so that one call computes them.
-GATES = ("input", "forget", "output", "candidate")
 FORGET_BIAS = 1.0  # added at run time, never stored
 _BLOCK_ROWS = 1024  # rows whose input products are computed at once: large enough for a fast product, small to hold
 

@@ -92,7 +92,7 @@ def embed(
 
     reporter: Reporter = ctx.obj
     check_pool(pool)
-    target = Target(_format(form, output), output, tokens_out, choose("--dtype", dtype, DTYPES), pool != "none")
+    target = Target(_format(form, output), output, choose("--dtype", dtype, DTYPES), pool != "none")
     errors = choose("--encoding-errors", encoding_errors, ENCODING_ERRORS)
     choose("--input", input_mode, INPUT_MODES)
     if tokens_out is not None and tokens_out == (output or Path("-")):
@@ -144,7 +144,6 @@ class Target:
 
     form: str
     output: Path | None
-    tokens_out: Path | None
     dtype: DType
     pooled: bool
 

@@ -2,8 +2,8 @@
 
 bilm-tf computes ``x @ W`` and stores its weights that way round; its convolutions are [1, width, in, out]; its LSTM
 kernel holds the input's rows above the recurrent ones, its gates come in the order i, j, f, o, and the directions are
-separate groups. Ours are [2, ...] with the direction first and the gates in the order of `lstm.GATES`. The highway gate
-has bilm-tf's own sense in both (AllenNLP's has the opposite one), the forget bias of 1 is in neither file, and no
+separate groups. Ours are [2, ...] with the direction first and the gates in the order of `config.GATES`. The highway
+gate has bilm-tf's own sense in both (AllenNLP's has the opposite one), the forget bias of 1 is in neither file, and no
 value is ever changed: converting there and back gives the same bits.
 """
 
@@ -14,12 +14,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from elmo_cli.config import BiLMConfig
+from elmo_cli.config import GATES, BiLMConfig
 from elmo_cli.text.characters import CHARACTER_COUNT
 
 Array = NDArray[np.floating[Any]]
 
-OUR_GATES: Final = ("input", "forget", "output", "candidate")
 THEIR_GATES: Final = ("input", "candidate", "forget", "output")
 
 
@@ -46,7 +45,7 @@ SAME: Final = Axes(lambda a: a, lambda a: a)
 TRANSPOSED: Final = Axes(lambda a: a.T, lambda a: a.T)
 # [1, width, in, out] <-> [out, in, width]
 CONVOLUTION: Final = Axes(lambda a: a[0].transpose(2, 1, 0), lambda a: a.transpose(2, 1, 0)[None])
-GATED: Final = Axes(_reordered(THEIR_GATES, OUR_GATES), _reordered(OUR_GATES, THEIR_GATES))
+GATED: Final = Axes(_reordered(THEIR_GATES, GATES), _reordered(GATES, THEIR_GATES))
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,7 +98,7 @@ def _build(
     types: dict[str, int] = {}
     lengths = [np.zeros(0, dtype=np.int64)]
     raw = building / "tokens.raw"
-    streams = {_display_name(name): _StreamDigest() for name in sources if name not in files}
+    streams = {display_name(name): _StreamDigest() for name in sources if name not in files}
     blocks = _watched(line_blocks(sources, mode=options.mode, errors=options.errors), streams)
     done = 0
     with raw.open("wb") as file, reporter.progress("reading text", None, "tokens") as progress:
@@ -109,9 +109,9 @@ def _build(
             done += len(block.tokens)
             progress.update(done)
     if not done:
-        raise DataError("there is no token in the text", where=Place(", ".join(map(_display_name, sources))))
+        raise DataError("there is no token in the text", where=Place(", ".join(map(display_name, sources))))
     all_lengths = np.concatenate(lengths)
-    read = [files[name] if name in files else streams[_display_name(name)].source_file(name) for name in sources]
+    read = [files[name] if name in files else streams[display_name(name)].source_file(name) for name in sources]
     info = CorpusInfo(
         sources=tuple(read),
         mode=options.mode,
@@ -199,7 +199,7 @@ class _StreamDigest:
         self.size += len(raw)
 
     def source_file(self, name: str) -> SourceFile:
-        return SourceFile(_display_name(name), self.hash.hexdigest(), self.size)
+        return SourceFile(display_name(name), self.hash.hexdigest(), self.size)
 
 
 def _watched(blocks: Iterator[list[Line]], streams: dict[str, _StreamDigest]) -> Iterator[list[Line]]:
@@ -226,7 +226,8 @@ def _is_stream(name: str) -> bool:
     return name == STDIN or not os.path.isfile(name)
 
 
-def _display_name(name: str) -> str:
+def display_name(name: str) -> str:
+    """Return the name of a source as messages, places and records give it."""
     return "<stdin>" if name == STDIN else name
 
 

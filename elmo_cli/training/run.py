@@ -25,7 +25,7 @@ from elmo_cli.storage.model_dir import (
 from elmo_cli.storage.run_dir import RunDir, refuse_existing_model
 from elmo_cli.storage.weights import load_language_model, write_weights
 from elmo_cli.text.corpus import Corpus
-from elmo_cli.text.prepare import TextOptions, prepare_corpus
+from elmo_cli.text.prepare import TextOptions, display_name, prepare_corpus
 from elmo_cli.text.sources import STDIN
 from elmo_cli.training.loop import Position, Trainer
 from elmo_cli.training.plan import Plan, make_plan
@@ -168,7 +168,7 @@ def _prepared_before(text: dict[str, Any], name: str, options: TextOptions, plac
         return None
     folder = Path(text[f"prepared_{name}"])
     if (folder / "corpus.json").is_file():
-        return Corpus(folder).named(["<stdin>" if file == STDIN else file for file in files])
+        return Corpus(folder).named([display_name(file) for file in files])
     corpus = _prepare(files, options, place)
     if corpus is None or corpus.folder.name != folder.name:
         raise DataError("the text has changed since the run began", where=Place(", ".join(files)))
