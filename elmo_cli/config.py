@@ -11,6 +11,8 @@ ACTIVATIONS = ("relu", "tanh")
 GATES = ("input", "forget", "output", "candidate")
 DType = Literal["float32", "float16"]
 DTYPES: tuple[DType, ...] = ("float32", "float16")  # in which weights and vectors are stored; the arithmetic is float32
+Precision = Literal["float32", "bfloat16", "float16", "int8"]
+PRECISIONS: tuple[Precision, ...] = ("float32", "bfloat16", "float16", "int8")  # of the LSTMs' products while embedding
 
 
 def _require(holds: bool, message: str) -> None:

@@ -11,7 +11,8 @@ from elmo_cli.bilm.char_cnn import CharCNN
 from elmo_cli.bilm.dropout import SeededDropout
 from elmo_cli.bilm.lstm import BiLSTMLayer, LSTMState
 from elmo_cli.bilm.packing import Packing, pack
-from elmo_cli.config import BiLMConfig
+from elmo_cli.bilm.products import check_precision
+from elmo_cli.config import BiLMConfig, Precision
 
 MARKERS_A_SENTENCE = 2  # <S> and </S>, read like tokens
 
@@ -45,6 +46,21 @@ class BiLM(nn.Module):
         """The biLSTM layers, bottom first."""
         return cast(list[BiLSTMLayer], list(self.layers))
 
+    @property
+    def dtype(self) -> torch.dtype:
+        """Type of the weights, float32 but in tests."""
+        return self.token_encoder.embedding.weight.dtype
+
+    def prepare(self, precision: Precision = "float32") -> None:
+        """Make inference faster on the device where the weights are, which must never change again.
+
+        Raises:
+            ConfigError: the device does not compute in this precision.
+        """
+        check_precision(precision, self.token_encoder.embedding.weight.device)
+        for layer in self.lstm_layers:
+            layer.prepare(precision)
+
     def forward(
         self, tokens: Float[Tensor, "rows dim"], packing: Packing, states: Sequence[LSTMState] | None = None
     ) -> list[Float[Tensor, "2 rows dim"]]:
@@ -56,7 +72,12 @@ class BiLM(nn.Module):
             states: one a layer, in the order of the packing's columns, overwritten by where the sentences end; None to
                 start at zero, as every sentence should.
         """
-        x = torch.stack((tokens, tokens.index_select(0, packing.reverse)))
+        return self.run_stacks(torch.stack((tokens, tokens.index_select(0, packing.reverse))), packing, states)
+
+    def run_stacks(
+        self, x: Float[Tensor, "2 rows dim"], packing: Packing, states: Sequence[LSTMState] | None = None
+    ) -> list[Float[Tensor, "2 rows dim"]]:
+        """Do what `forward` does, from token vectors that lie in the reading order of each direction."""
         outputs = []
         for number, layer in enumerate(self.lstm_layers):
             x = self.dropout(x)

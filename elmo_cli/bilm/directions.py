@@ -2,37 +2,43 @@
 
 A time step of an LSTM is too small to be shared out: two threads inside one product spend their time waiting for each
 other. The two directions, however, have nothing to wait for until a layer ends, so on a CPU each gets one thread. On a
-GPU, and where there is one thread, one batched computation serves both.
+GPU one batched computation serves both.
 """
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from threading import Barrier
+from types import EllipsisType
 
 import torch
 from torch import Tensor
 
+Direction = int | EllipsisType  # an index into axis 0: of one direction, or ``...`` for both
 
-def over_directions(compute: Callable[..., None], *tensors: Tensor | None) -> None:
-    """Run ``compute`` over tensors whose axis 0 is the direction; it writes its results into some of them.
+
+def each_direction(compute: Callable[[Direction], None], device: torch.device) -> None:
+    """Run ``compute``, without gradients, for both directions, at once if it can be done.
 
     Args:
-        compute: takes the tensors either whole or as one direction's slices, which lack axis 0.
-        tensors: [2, ...], or None for what a layer does not have.
+        compute: takes 0, then 1, perhaps in two threads; on a GPU it is called once, with ``...``.
+        device: on which it computes.
     """
-    first = tensors[0]
-    if first is None or first.device.type != "cpu" or torch.get_num_threads() == 1:
-        compute(*tensors)
+    if device.type != "cpu":
+        compute(...)
+        return
+    if torch.get_num_threads() == 1:
+        for direction in (0, 1):
+            compute(direction)
         return
     inference = torch.is_inference_mode_enabled()
 
-    def one_direction(direction: int) -> None:
+    def in_thread(direction: int) -> None:
         # Both modes belong to a thread, so they have to be set anew in this one.
         with torch.inference_mode(inference), torch.no_grad():
-            compute(*(None if tensor is None else tensor[direction] for tensor in tensors))
+            compute(direction)
 
-    list(_threads().map(one_direction, (0, 1)))  # a list, so that an exception of either is raised here
+    list(_threads().map(in_thread, (0, 1)))  # a list, so that an exception of either is raised here
 
 
 @cache

@@ -11,6 +11,8 @@ from elmo_cli.bilm.packing import pack
 from elmo_cli.bilm.softmax import Negatives, Softmax
 from elmo_cli.config import BiLMConfig
 
+_TYPES_AT_ONCE = 512  # through the char CNN, when measuring: one sentence may have tens of thousands
+
 
 @dataclass(frozen=True, slots=True)
 class Batch:
@@ -58,7 +60,7 @@ class LanguageModel(nn.Module):
         the full softmax.
         """
         packing = pack(batch.lengths).to(batch.tokens.device)
-        types = self.bilm.token_encoder(batch.chars)
+        types = self._type_vectors(batch.chars)
         # As an embedding look-up, whose gradient adds up a type's occurrences faster than indexing's does.
         x = nn.functional.embedding(batch.tokens[packing.order], types)
         forward, backward = self.bilm.language_model_states(x, packing)
@@ -75,3 +77,10 @@ class LanguageModel(nn.Module):
             self.softmax.sampled_loss(forward, forward_targets, negatives[0]),
             self.softmax.sampled_loss(backward, backward_targets, negatives[1]),
         )
+
+    def _type_vectors(self, chars: Int[Tensor, "types chars"]) -> Float[Tensor, "types dim"]:
+        """Return the token encoder's output; without a gradient to come, so many types at a time as memory allows."""
+        encode = self.bilm.token_encoder
+        if torch.is_grad_enabled() or len(chars) <= _TYPES_AT_ONCE:
+            return encode(chars)
+        return torch.cat([encode(part) for part in chars.split(_TYPES_AT_ONCE)])

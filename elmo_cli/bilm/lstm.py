@@ -12,17 +12,19 @@ Rows are packed (see `packing`), the backward direction's in its own reading ord
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from typing import cast
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from elmo_cli.bilm.cell import advance
-from elmo_cli.bilm.directions import add_product, add_product_, over_directions
+from elmo_cli.bilm.directions import Direction, add_product, add_product_, each_direction
 from elmo_cli.bilm.lstm_gradient import LSTMFunction
+from elmo_cli.bilm.lstm_graph import PreparedPair
+from elmo_cli.bilm.lstm_inference import PreparedDirection
 from elmo_cli.bilm.packing import Packing
-from elmo_cli.config import LSTMConfig
+from elmo_cli.config import LSTMConfig, Precision
 
 FORGET_BIAS = 1.0  # added at run time, never stored
 _BLOCK_ROWS = 1024  # rows whose input products are computed at once: large enough for a fast product, small to hold
@@ -51,6 +53,28 @@ class BiLSTMLayer(nn.Module):
         self.recurrent_weight = nn.Parameter(torch.empty(2, dim, gates))
         self.bias = nn.Parameter(torch.empty(2, gates))
         self.projection = nn.Parameter(torch.empty(2, config.cell_dim, dim)) if config.has_projection else None
+        self._prepared: tuple[PreparedDirection, ...] | PreparedPair | None = None
+
+    def prepare(self, precision: Precision) -> None:
+        """Make inference faster on the device where the weights are, which must never change again."""
+        clips = (self.config.cell_clip, self.config.projection_clip)
+        input_weight, recurrent_weight = self.input_weight.detach(), self.recurrent_weight.detach()
+        bias = self.run_time_bias().detach()
+        projection = None if self.projection is None else self.projection.detach()
+        if bias.device.type != "cpu":
+            self._prepared = PreparedPair(input_weight, recurrent_weight, bias, projection, clips, precision)
+            return
+        self._prepared = tuple(
+            PreparedDirection(
+                input_weight[direction],
+                recurrent_weight[direction],
+                bias[direction],
+                None if projection is None else projection[direction],
+                clips,
+                precision,
+            )
+            for direction in (0, 1)
+        )
 
     def initialise(self, generator: torch.Generator) -> None:
         """Draw the weights as bilm-tf does: Glorot uniform over each whole matrix, biases 0."""
@@ -79,7 +103,38 @@ class BiLSTMLayer(nn.Module):
         if torch.is_grad_enabled():
             output: Tensor = LSTMFunction.apply(x, *weights, packing, *clips)  # type: ignore[no-untyped-call]
             return output
+        if isinstance(self._prepared, PreparedPair):
+            state = state or self.zero_state(packing.sentence_count)
+            return self._prepared.run(x, packing.step_sizes, state.hidden, state.cell)
+        if self._prepared is not None:
+            return self._run_prepared(self._prepared, x, packing, state or self.zero_state(packing.sentence_count))
         return run_lstm(x, *weights, packing.step_sizes, *clips, state)
+
+    def _run_prepared(
+        self,
+        directions: tuple[PreparedDirection, ...],
+        x: Float[Tensor, "2 rows dim"],
+        packing: Packing,
+        state: LSTMState,
+    ) -> Float[Tensor, "2 rows dim"]:
+        """Run the steps of many sentences on the prepared weights, and the others as ever."""
+        output = torch.empty_like(x)
+        sizes = packing.step_sizes
+        clips = (self.config.cell_clip, self.config.projection_clip)
+        bias = self.run_time_bias()
+
+        def run(direction: Direction) -> None:
+            prepared = directions[cast(int, direction)]  # as always on a CPU
+            steps = prepared.wide_steps(sizes)
+            rows = sum(sizes[:steps])
+            carried = (state.hidden[direction], state.cell[direction])
+            prepared.run(x[direction, :rows], sizes[:steps], output[direction, :rows], *carried)
+            projection = None if self.projection is None else self.projection[direction]
+            weights = (self.input_weight[direction], self.recurrent_weight[direction], bias[direction])
+            _run(sizes[steps:], *clips, x[direction, rows:], *weights, projection, output[direction, rows:], *carried)
+
+        each_direction(run, x.device)
+        return output
 
     def zero_state(self, sentences: int) -> LSTMState:
         """Return the state in which a layer starts."""
@@ -112,9 +167,14 @@ def run_lstm(
     ``state``, in the order of the packing's columns, is started from and overwritten by where each sentence ends.
     """
     output = torch.empty_like(x)
-    compute = partial(_run, step_sizes, cell_clip, projection_clip)
-    carried = (None, None) if state is None else (state.hidden, state.cell)
-    over_directions(compute, x, input_weight, recurrent_weight, bias, projection, output, *carried)
+
+    def run(direction: Direction) -> None:
+        weights = (input_weight[direction], recurrent_weight[direction], bias[direction])
+        p = None if projection is None else projection[direction]
+        carried = (None, None) if state is None else (state.hidden[direction], state.cell[direction])
+        _run(step_sizes, cell_clip, projection_clip, x[direction], *weights, p, output[direction], *carried)
+
+    each_direction(run, x.device)
     return output
 
 

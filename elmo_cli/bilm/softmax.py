@@ -9,6 +9,8 @@ from jaxtyping import Float, Int
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from elmo_cli.bilm.sampled_loss import SampledLoss
+
 _BLOCK_LOGITS = 1 << 21  # logits held at once by the full softmax: 8 MB, for which the allocator asks no new pages
 
 
@@ -39,17 +41,33 @@ class Softmax(nn.Module):
     def full_loss(self, h: Float[Tensor, "rows dim"], targets: Int[Tensor, " rows"]) -> Float[Tensor, " rows"]:
         """Return the negative log-likelihood in nats of each target, over the whole vocabulary."""
         rows = max(1, _BLOCK_LOGITS // self.weight.shape[0])
-        losses = [self._block_loss(*parts) for parts in zip(h.split(rows), targets.split(rows), strict=True)]
-        return torch.cat(losses) if losses else h.new_zeros(0)
-
-    def _block_loss(self, h: Float[Tensor, "rows dim"], targets: Int[Tensor, " rows"]) -> Float[Tensor, " rows"]:
-        logits = torch.addmm(self.bias, h, self.weight.t())
         if torch.is_grad_enabled():
-            return nn.functional.cross_entropy(logits, targets, reduction="none")
-        # The same in place: without a gradient to come, nothing but one number a row has to be kept.
-        own = logits.gather(1, targets[:, None])
-        largest = logits.amax(dim=1, keepdim=True)
-        return (logits.sub_(largest).exp_().sum(dim=1, keepdim=True).log_() + largest - own).squeeze(1)
+            blocks = zip(h.split(rows), targets.split(rows), strict=True)
+            losses = [nn.functional.cross_entropy(self._logits(part), own, reduction="none") for part, own in blocks]
+            return torch.cat(losses) if losses else h.new_zeros(0)
+        return self._measured_loss(h, targets, rows)
+
+    def _logits(self, h: Float[Tensor, "rows dim"]) -> Float[Tensor, "rows vocabulary"]:
+        return torch.addmm(self.bias, h, self.weight.t())
+
+    def _measured_loss(
+        self, h: Float[Tensor, "rows dim"], targets: Int[Tensor, " rows"], block_rows: int
+    ) -> Float[Tensor, " rows"]:
+        """Return the same in place: without a gradient to come, nothing but one number a row has to be kept.
+
+        One buffer serves all blocks. Freed and asked for anew, they would leave holes between the small tensors that
+        stay, and memory would grow with the text.
+        """
+        losses = h.new_empty(len(h))
+        buffer = h.new_empty(min(block_rows, len(h)), self.weight.shape[0])
+        for start in range(0, len(h), block_rows):
+            part = slice(start, start + block_rows)
+            logits = torch.addmm(self.bias, h[part], self.weight.t(), out=buffer[: len(h[part])])
+            own = logits.gather(1, targets[part, None])
+            largest = logits.amax(dim=1, keepdim=True)
+            logs = logits.sub_(largest).exp_().sum(dim=1, keepdim=True).log_()
+            losses[part] = (logs + largest - own).squeeze(1)
+        return losses
 
     def sampled_loss(
         self, h: Float[Tensor, "rows dim"], targets: Int[Tensor, " rows"], negatives: "Negatives"
@@ -63,14 +81,14 @@ class Softmax(nn.Module):
         ids = torch.cat((targets, negatives.ids))
         # One look-up for both, so that a sparse gradient has to be put together only once.
         weight = nn.functional.embedding(ids, self.weight, sparse=self.sparse)
-        bias = self.bias[ids]  # one number a type: a dense gradient costs nothing
-        own, others = weight[: len(targets)], weight[len(targets) :]
-        corrected = bias - negatives.log_expected_counts(ids)
-        own_logits = (h * own).sum(dim=1, keepdim=True) + corrected[: len(targets), None]
-        other_logits = torch.addmm(corrected[len(targets) :], h, others.t())
-        other_logits = other_logits.masked_fill(targets[:, None] == negatives.ids, float("-inf"))
-        logits = torch.cat((own_logits, other_logits), dim=1)
-        return logits.logsumexp(dim=1) - own_logits.squeeze(1)
+        # One number a type: a dense gradient costs nothing.
+        corrected = self.bias[ids] - negatives.log_expected_counts(ids)
+        count = len(targets)
+        hits = negatives.hits(targets)
+        loss: Tensor = SampledLoss.apply(  # type: ignore[no-untyped-call]
+            h, weight[:count], weight[count:], corrected[:count], corrected[count:], hits
+        )
+        return loss
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +108,13 @@ class Negatives:
     def to(self, device: torch.device) -> "Negatives":
         """Return the same sample on ``device``."""
         return Negatives(self.ids.to(device), self.tries, self.vocabulary_size)
+
+    def hits(self, targets: Int[Tensor, " rows"]) -> tuple[Int[Tensor, " hits"], Int[Tensor, " hits"]]:
+        """Return the rows whose target is among the negatives, and which negative it is."""
+        ordered, order = self.ids.sort()
+        place = torch.searchsorted(ordered, targets).clamp_max_(len(ordered) - 1)
+        rows = (ordered[place] == targets).nonzero().squeeze(1)
+        return rows, order[place[rows]]
 
     def log_expected_counts(self, ids: Int[Tensor, " ids"]) -> Float[Tensor, " ids"]:
         """Return ``ln(1 - (1 - p)^tries)``, the log of the chance that each type is in such a sample."""

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from elmo_cli.bilm import lstm as lstm_module
+from elmo_cli.bilm import lstm_gradient as gradient_module
 from elmo_cli.bilm.lstm import BiLSTMLayer
 from elmo_cli.bilm.lstm_gradient import LSTMFunction
 from elmo_cli.bilm.packing import Packing, pack
@@ -59,10 +60,13 @@ def config(request: pytest.FixtureRequest) -> LSTMConfig:
     return CONFIGS[request.param]
 
 
-@pytest.fixture(params=[1, 2], ids=["one thread", "two threads"])
-def threads(request: pytest.FixtureRequest) -> None:
-    """Compute both directions stacked in one thread, or each in a thread of its own."""
-    torch.set_num_threads(request.param)  # the fixtures of all tests set it back
+@pytest.fixture(params=["one thread", "two threads", "stacked"])
+def threads(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compute one direction after the other, each in a thread of its own, or both stacked, as on a GPU."""
+    torch.set_num_threads(2 if request.param == "two threads" else 1)  # the fixtures of all tests set it back
+    if request.param == "stacked":
+        for module in (lstm_module, gradient_module):
+            monkeypatch.setattr(module, "each_direction", lambda compute, device: compute(...))
 
 
 def loop(layer: BiLSTMLayer, x: Tensor, lengths: tuple[int, ...]) -> Tensor:
