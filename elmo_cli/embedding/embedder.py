@@ -9,13 +9,18 @@ from torch import Tensor
 
 from elmo_cli.bilm.bilm import MARKERS_A_SENTENCE, BiLM
 from elmo_cli.bilm.lstm import LSTMState
+from elmo_cli.config import Precision
+from elmo_cli.embedding.long_sentences import embed_long
 from elmo_cli.embedding.pooling import choose_layers
 from elmo_cli.embedding.selection import LayerChoice
+from elmo_cli.errors import ModelError
+from elmo_cli.reporting import Reporter, SilentReporter
 from elmo_cli.text.characters import SENTENCE_END, SENTENCE_START, character_ids, is_cut
 
 _WINDOW_TOKENS = 16_384  # read ahead and sorted by length, markers included; output of a window is held at once
 _WINDOW_SENTENCES = 4096
 _BATCH_TOKENS = 4096  # through the LSTMs at once
+_GPU_SCALE = 16  # times as many of all three on a GPU, whose time goes by steps rather than by rows
 _TYPES_AT_ONCE = 512  # through the char CNN at once
 _CACHED_TYPES = 65_536  # word vectors kept between windows
 
@@ -47,14 +52,30 @@ class Embedder:
     the cache of word vectors change nothing but the rounding of float32.
 
     Args:
-        bilm: in inference mode.
+        bilm: in inference mode; its weights must not change afterwards.
         device: to compute on.
+        precision: of the LSTMs' products. Less than float32 is faster and deviates.
+        reporter: told when batches have to be smaller, as the device has too little memory.
+
+    Raises:
+        ConfigError: the device does not compute in this precision.
     """
 
-    def __init__(self, bilm: BiLM, device: torch.device) -> None:
+    def __init__(
+        self,
+        bilm: BiLM,
+        device: torch.device,
+        precision: Precision = "float32",
+        reporter: Reporter | None = None,
+    ) -> None:
         self.bilm = bilm.to(device)
+        if bilm.dtype == torch.float32:
+            bilm.prepare(precision)
         self.device = device
         self.counts = EmbeddingCounts()
+        self._reporter: Reporter = reporter or SilentReporter()
+        self._scale = 1 if device.type == "cpu" else _GPU_SCALE
+        self._batch_tokens = self._scale * _BATCH_TOKENS
         self._rows: dict[str, int] = {}  # row of each word type in the table
         self._table = torch.zeros(0, bilm.config.lstm.projection_dim, device=device)
 
@@ -65,23 +86,50 @@ class Embedder:
             sentences: tokens of each; may be endless, as no more than a window is read ahead.
             choice: [tokens, dim] or, for several layers, [tokens, layers, dim] is yielded.
         """
-        for window in _windows(sentences):
+        for window in self._windows(sentences):
             yield from self._embed_window(window, choice)
 
     @torch.inference_mode()
     def _embed_window(self, window: list[Sequence[str]], choice: LayerChoice) -> list[Float[Tensor, "tokens ..."]]:
-        self.learn_types(window)
         # Sentences without a token never enter a batch.
         shape = (0, *choice.row_shape(self.bilm.config.vector_dim))
         found = [torch.zeros(shape)] * len(window)
-        order = [number for number in range(len(window)) if window[number]]
+        order = []
+        for number, sentence in enumerate(window):
+            if len(sentence) > self._scale * _WINDOW_TOKENS:
+                marked = [SENTENCE_START, *sentence, SENTENCE_END]
+                found[number] = embed_long(self.bilm, self._look_up, marked, choice)
+            elif sentence:
+                order.append(number)
+        self.learn_types([window[number] for number in order])
         order.sort(key=lambda number: -len(window[number]))
-        for batch in _batches(order, window):
-            vectors = self.embed_batch([window[number] for number in batch], choice)
+        for batch in self._batches(order, window):
+            vectors = self._embed_or_halve([window[number] for number in batch], choice)
             for number, part in zip(batch, vectors, strict=True):
                 found[number] = part
         self.counts.add(window, self.bilm.config.char_cnn.max_characters)
         return found
+
+    def _embed_or_halve(
+        self, sentences: list[Sequence[str]], choice: LayerChoice
+    ) -> Sequence[Float[Tensor, "tokens ..."]]:
+        """Embed a batch; where the device has too little memory, in halves, as all batches from then on."""
+        try:
+            return self.embed_batch(sentences, choice)
+        except torch.OutOfMemoryError as error:
+            if len(sentences) == 1:
+                raise ModelError(
+                    f"{self.device} has too little memory for a sentence of {len(sentences[0]):,} tokens",
+                    fix="choose --device cpu, or cut the sentence",
+                ) from error
+        # Only here, behind the exception, is the memory free that the failed try still held.
+        if self.device.type == "cuda":
+            torch.cuda.empty_cache()
+        self._batch_tokens = max(1, sum(map(len, sentences)) // 2)
+        self._reporter.warn(f"{self.device} is out of memory: going on with batches of {self._batch_tokens:,} tokens")
+        middle = len(sentences) // 2
+        halves = (sentences[:middle], sentences[middle:])
+        return [vectors for half in halves for vectors in self._embed_or_halve(half, choice)]
 
     @torch.inference_mode()
     def embed_batch(
@@ -95,13 +143,21 @@ class Embedder:
             states: one a layer, with a row a sentence, to start from and to leave behind; None to start at zero.
         """
         self.learn_types(sentences)
-        rows = self._rows
-        start, end = rows[SENTENCE_START], rows[SENTENCE_END]
-        tokens = [row for sentence in sentences for row in (start, *(rows[token] for token in sentence), end)]
+        tokens = [row for sentence in sentences for row in self._marked_rows(sentence)]
         lengths = [len(sentence) for sentence in sentences]
         marked = [length + MARKERS_A_SENTENCE for length in lengths]
         layers = self.bilm.embed(self._table, torch.tensor(tokens, device=self.device), marked, states)
         return choose_layers(layers, choice).cpu().split(lengths)
+
+    def _look_up(self, tokens: Sequence[str]) -> Float[Tensor, "tokens dim"]:
+        """Return the token encoder's vector of each token."""
+        self.learn_types([tokens])
+        return self._table[torch.tensor([self._rows[token] for token in tokens], device=self.device)]
+
+    def _marked_rows(self, sentence: Sequence[str]) -> list[int]:
+        """Return the row of the table of each token of a sentence, its markers included."""
+        rows = self._rows
+        return [rows[SENTENCE_START], *(rows[token] for token in sentence), rows[SENTENCE_END]]
 
     def learn_types(self, window: list[Sequence[str]]) -> None:
         """Put the vectors of all word types of a window into the table."""
@@ -124,31 +180,29 @@ class Embedder:
         self._rows.update((token, len(self._table) + number) for number, token in enumerate(new))
         self._table = torch.cat(parts)
 
-
-def _windows(sentences: Iterable[Sequence[str]]) -> Iterator[list[Sequence[str]]]:
-    """Group sentences into windows of bounded size; a longer sentence is a window of its own or ends one."""
-    window: list[Sequence[str]] = []
-    tokens = 0
-    for sentence in sentences:
-        window.append(sentence)
-        tokens += len(sentence) + MARKERS_A_SENTENCE
-        if tokens >= _WINDOW_TOKENS or len(window) >= _WINDOW_SENTENCES:
+    def _windows(self, sentences: Iterable[Sequence[str]]) -> Iterator[list[Sequence[str]]]:
+        """Group sentences into windows of bounded size; a longer sentence is a window of its own or ends one."""
+        window: list[Sequence[str]] = []
+        tokens = 0
+        for sentence in sentences:
+            window.append(sentence)
+            tokens += len(sentence) + MARKERS_A_SENTENCE
+            if tokens >= self._scale * _WINDOW_TOKENS or len(window) >= self._scale * _WINDOW_SENTENCES:
+                yield window
+                window, tokens = [], 0
+        if window:
             yield window
-            window, tokens = [], 0
-    if window:
-        yield window
 
-
-def _batches(order: Sequence[int], window: list[Sequence[str]]) -> Iterator[list[int]]:
-    """Cut sentence numbers, sorted by length, into batches by a budget of tokens."""
-    batch: list[int] = []
-    tokens = 0
-    for number in order:
-        size = len(window[number]) + MARKERS_A_SENTENCE
-        if batch and tokens + size > _BATCH_TOKENS:
+    def _batches(self, order: Sequence[int], window: list[Sequence[str]]) -> Iterator[list[int]]:
+        """Cut sentence numbers, sorted by length, into batches by a budget of tokens."""
+        batch: list[int] = []
+        tokens = 0
+        for number in order:
+            size = len(window[number]) + MARKERS_A_SENTENCE
+            if batch and tokens + size > self._batch_tokens:
+                yield batch
+                batch, tokens = [], 0
+            batch.append(number)
+            tokens += size
+        if batch:
             yield batch
-            batch, tokens = [], 0
-        batch.append(number)
-        tokens += size
-    if batch:
-        yield batch

@@ -16,6 +16,8 @@ from elmo_cli.bilm.bilm import BiLM
 from elmo_cli.embedding import embedder as embedder_module
 from elmo_cli.embedding.embedder import Embedder, EmbeddingCounts
 from elmo_cli.embedding.selection import LayerChoice
+from elmo_cli.errors import ModelError
+from elmo_cli.reporting import SilentReporter
 
 # Batches of other shapes add up float32 numbers in another order; values are of size 1 and sentences short.
 REORDERED_SUMS = 1e-5
@@ -261,3 +263,33 @@ def test_cuda_gives_the_vectors_of_the_cpu(tiny_bilm: BiLM, many_sentences: list
     tiny_bilm.to(CPU)
     # Other sums and other exponentials; TensorFloat-32 is off by default, except in convolutions.
     assert_equal(found, expected, 1e-4)
+
+
+class Notes(SilentReporter):
+    """Keeps what it is warned of."""
+
+    def __init__(self) -> None:
+        self.warnings: list[str] = []
+
+    def warn(self, text: str) -> None:
+        self.warnings.append(text)
+
+
+def test_out_of_memory_halves_the_batch_and_says_so(tiny_bilm: BiLM, monkeypatch: pytest.MonkeyPatch) -> None:
+    sentences = [[f"w{n % 5}"] * (1 + n % 4) for n in range(40)]
+    expected = embed(tiny_bilm, sentences)
+    whole = tiny_bilm.embed
+
+    def cramped(types: torch.Tensor, tokens: torch.Tensor, *arguments: object) -> torch.Tensor:
+        if len(tokens) > 30:
+            raise torch.OutOfMemoryError("pretended")
+        return whole(types, tokens, *arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(tiny_bilm, "embed", cramped)
+    notes = Notes()
+    assert_equal(list(Embedder(tiny_bilm, CPU, reporter=notes).embed(sentences, ALL)), expected)
+    assert notes.warnings
+    assert all("out of memory" in text for text in notes.warnings)
+    monkeypatch.setattr(tiny_bilm, "embed", lambda *_: cramped(torch.zeros(0), torch.zeros(99)))
+    with pytest.raises(ModelError, match="sentence of 3 tokens"):
+        list(Embedder(tiny_bilm, CPU).embed([["a", "b", "c"]], ALL))
