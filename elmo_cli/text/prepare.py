@@ -4,14 +4,9 @@ import hashlib
 import json
 import os
 import shutil
-import signal
-import sys
 import tempfile
-from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass
-from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -20,25 +15,13 @@ from numpy.typing import NDArray
 from elmo_cli.errors import DataError, OutputError, Place
 from elmo_cli.reporting import Reporter
 from elmo_cli.text.corpus import FORMAT, Corpus, CorpusInfo, SourceFile, write_corpus
-from elmo_cli.text.reader import line_blocks, sentences_of_block
-from elmo_cli.text.sources import STDIN, EncodingErrors, Line
-from elmo_cli.text.tokenizer import SpacyTokenizer, Tokenizer, tokenizer_record
+from elmo_cli.text.reader import TextOptions, line_blocks, sentences_of_block
+from elmo_cli.text.sources import STDIN, Line, display_name
+from elmo_cli.text.tokenizer import Tokenizer
+from elmo_cli.text.workers import BlockWorkers
 
 # Below this much text a second process costs more to start than it saves.
 _WORTH_PROCESSES_BYTES = 4_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class TextOptions:
-    """How text becomes sentences of tokens."""
-
-    mode: str = "lines"
-    language: str = "en"
-    errors: EncodingErrors = "strict"
-
-    def tokenizer(self) -> dict[str, str]:
-        """Return what a model's config says of the tokenizer."""
-        return {"name": "none", "language": self.language} if self.mode == "tokens" else tokenizer_record(self.language)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +84,12 @@ def _build(
     streams = {display_name(name): _StreamDigest() for name in sources if name not in files}
     blocks = _watched(line_blocks(sources, mode=options.mode, errors=options.errors), streams)
     done = 0
-    with raw.open("wb") as file, reporter.progress("reading text", None, "tokens") as progress:
-        for block in _numbered_blocks(blocks, options, workers):
+    with (
+        raw.open("wb") as file,
+        reporter.progress("reading text", None, "tokens") as progress,
+        BlockWorkers(_number, options, workers if workers > 1 else 0) as processes,
+    ):
+        for block in processes.map(blocks):
             numbers = np.array([types.setdefault(text, len(types)) for text in block.types], dtype=np.uint32)
             file.write(numbers[block.tokens].tobytes())
             lengths.append(block.lengths)
@@ -131,59 +118,20 @@ def _build(
 
 def _key(files: Iterable[SourceFile], options: TextOptions) -> str:
     """Return the name of a prepared corpus: the same for the same contents read in the same way."""
-    what = [FORMAT, [file.sha256 for file in files], options.mode, options.errors, options.tokenizer()]
+    mode = options.mode if options.column == 1 else f"{options.mode}, column {options.column}"
+    what = [FORMAT, [file.sha256 for file in files], mode, options.errors, options.tokenizer()]
     return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:32]
 
 
-def _numbered_blocks(blocks: Iterator[list[Line]], options: TextOptions, workers: int) -> Iterator[_Numbered]:
-    """Tokenize blocks of lines, in order, with a few blocks under way in each of the worker processes."""
-    if workers <= 1:
-        tokenizer = _tokenizer(options)
-        for lines in blocks:
-            yield _number(lines, options.mode, tokenizer)
-        return
-    # Spawned, not forked: a fork of a process that runs threads (torch's) may hang.
-    with ProcessPoolExecutor(
-        workers, mp_context=get_context("spawn"), initializer=_start_worker, initargs=(options,)
-    ) as pool:
-        under_way: deque[Future[_Numbered]] = deque()
-        for lines in blocks:
-            under_way.append(pool.submit(_number_in_worker, lines))
-            if len(under_way) > 3 * workers:
-                yield under_way.popleft().result()
-        while under_way:
-            yield under_way.popleft().result()
-
-
-def _number(lines: list[Line], mode: str, tokenizer: Tokenizer | None) -> _Numbered:
+def _number(lines: list[Line], options: TextOptions, tokenizer: Tokenizer | None) -> _Numbered:
     """Tokenize a block and number its types in order of appearance."""
     types: dict[str, int] = {}
     tokens: list[int] = []
     lengths: list[int] = []
-    for sentence in sentences_of_block(lines, mode=mode, tokenizer=tokenizer):
+    for sentence in sentences_of_block(lines, mode=options.mode, tokenizer=tokenizer, column=options.column):
         tokens.extend([types.setdefault(token, len(types)) for token in sentence.tokens])
         lengths.append(len(sentence.tokens))
     return _Numbered(list(types), np.array(tokens, dtype=np.uint32), np.array(lengths, dtype=np.int64))
-
-
-_worker: tuple[TextOptions, Tokenizer | None]  # set once in each worker process, never in the main one
-
-
-def _start_worker(options: TextOptions) -> None:
-    """Make a worker's tokenizer. Hiding torch from spaCy, which would import it, saves seconds and 200 MB."""
-    global _worker
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the main process answers it
-    sys.modules["torch"] = None  # type: ignore[assignment]
-    _worker = options, _tokenizer(options)
-
-
-def _number_in_worker(lines: list[Line]) -> _Numbered:
-    options, tokenizer = _worker
-    return _number(lines, options.mode, tokenizer)
-
-
-def _tokenizer(options: TextOptions) -> Tokenizer | None:
-    return SpacyTokenizer(options.language) if options.mode != "tokens" else None
 
 
 class _StreamDigest:
@@ -224,11 +172,6 @@ def _source_file(name: str) -> SourceFile:
 def _is_stream(name: str) -> bool:
     """Tell whether a source can be read only once: standard input, a pipe, a device."""
     return name == STDIN or not os.path.isfile(name)
-
-
-def display_name(name: str) -> str:
-    """Return the name of a source as messages, places and records give it."""
-    return "<stdin>" if name == STDIN else name
 
 
 def _cannot_write(cache: Path, error: OSError) -> OutputError:

@@ -1,71 +1,69 @@
 """Lines to sentences of tokens, each with its place."""
 
 import difflib
-import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from elmo_cli.errors import ConfigError, Place
+from elmo_cli.errors import ConfigError
+from elmo_cli.text.blocks import ROWS, RUNNING_TEXT, blocks
+from elmo_cli.text.conll import conll_sentences, conllu_sentences
+from elmo_cli.text.json_lines import json_sentences
+from elmo_cli.text.sentence import TOKEN, Sentence
 from elmo_cli.text.sources import EncodingErrors, Line, read_lines
-from elmo_cli.text.tokenizer import Span, Tokenizer
+from elmo_cli.text.tokenizer import SpacyTokenizer, Tokenizer, tokenizer_record
 
-INPUT_MODES: Final = ("lines", "text", "tokens")
 SUFFIXES: Final[dict[str, tuple[str, ...]]] = {
     "lines": (".txt", ".text"),
     "text": (".txt", ".text"),
     "tokens": (".txt", ".text", ".tok"),
+    "jsonl": (".jsonl", ".ndjson"),
+    "conll": (".conll", ".iob", ".iob2", ".bio"),
+    "conllu": (".conllu",),
 }
+INPUT_MODES: Final = tuple(SUFFIXES)
 
-# A block is what is tokenized at once, in one process.
-_BLOCK_LINES: Final = 256
-_BLOCK_CHARACTERS: Final = 100_000
-_LONGEST_PARAGRAPH: Final = 1_000_000  # characters; longer ones are cut at a line's end, to bound memory
-
-_TOKEN: Final = re.compile(r"[^ \t\r\v\f]+")  # ASCII alone, so that U+00A0 and U+3000 may stand in a token
+_PARAGRAPHS: Final = {"text": RUNNING_TEXT, "conll": ROWS, "conllu": ROWS}
 
 
 @dataclass(frozen=True, slots=True)
-class Sentence:
-    """A sentence of tokens, with what tells where each stood in the input.
+class TextOptions:
+    """How text becomes sentences of tokens.
 
-    Args:
-        tokens: in order; none for an empty line.
-        place: of the line in which the sentence starts.
-        text: what the spans point into; None where the input came tokenized.
-        spans: start and end of each token in ``text``; None where the input came tokenized.
-        origins: (offset in ``text``, line number, offset in that line) of each stretch of ``text`` that lies in one
-            line, in order; the first offset is 0.
-        line: the line itself, where the input came tokenized.
+    Attributes:
+        mode: one of `INPUT_MODES`, as `read_sentences` tells.
+        language: of the tokenizer.
+        errors: what to do with bytes that are not UTF-8.
+        column: in which the token stands, from 1; for ``conll`` alone.
     """
 
-    tokens: list[str]
-    place: Place
-    text: str | None = None
-    spans: list[Span] | None = None
-    origins: tuple[tuple[int, int, int], ...] = ()
-    line: str | None = None
+    mode: str = "lines"
+    language: str = "en"
+    errors: EncodingErrors = "strict"
+    column: int = 1
 
     @property
-    def positions(self) -> list[tuple[int, int, int]]:
-        """Line number, start and end of each token in the line of the input in which it starts."""
-        if self.spans is None:
-            number = self.place.line or 1
-            return [(number, *match.span()) for match in _TOKEN.finditer(self.line or "")]
-        offsets = [offset for offset, _, _ in self.origins]
-        positions = []
-        for start, end in self.spans:
-            index = bisect_right(offsets, start) - 1
-            offset, number, shift = self.origins[index]
-            if index + 1 < len(offsets):  # a token with a space in it may go on in the next line
-                end = min(end, offsets[index + 1] - 1)
-            positions.append((number, start - offset + shift, end - offset + shift))
-        return positions
+    def needs_tokenizer(self) -> bool:
+        """Whether the text, or some of it, does not come tokenized."""
+        return self.mode in ("lines", "text", "jsonl")
+
+    def tokenizer(self) -> dict[str, str]:
+        """Return what a model's config says of the tokenizer."""
+        return tokenizer_record(self.language) if self.needs_tokenizer else {"name": "none", "language": self.language}
+
+    def make_tokenizer(self) -> SpacyTokenizer | None:
+        """Return the tokenizer; None where the text comes tokenized."""
+        return SpacyTokenizer(self.language) if self.needs_tokenizer else None
 
 
 def read_sentences(
-    sources: Sequence[str], *, mode: str, tokenizer: Tokenizer | None, errors: EncodingErrors = "strict"
+    sources: Sequence[str],
+    *,
+    mode: str,
+    tokenizer: Tokenizer | None,
+    errors: EncodingErrors = "strict",
+    column: int = 1,
 ) -> Iterator[Sentence]:
     """Return the sentences of some sources, in order and in constant memory.
 
@@ -73,22 +71,27 @@ def read_sentences(
         sources: names as ``find_sources`` returns them.
         mode: ``lines``: a line is a sentence, and an empty line one of no tokens. ``tokens``: the same, already
             tokenized, with ASCII white space between tokens. ``text``: running text, in which blank lines and ends of
-            files part paragraphs; no sentence is empty.
-        tokenizer: not used for ``tokens``.
+            files part paragraphs; no sentence is empty. ``jsonl``, ``conll`` and ``conllu``: as their modules tell.
+        tokenizer: not used for ``tokens``, ``conll`` and ``conllu``.
         errors: what to do with bytes that are not UTF-8.
+        column: in which the token stands, from 1; for ``conll`` alone.
 
     Raises:
         ConfigError: there is no such mode.
-        DataError: a source cannot be read or is not text.
+        DataError: a source cannot be read, is not text, or not of the form that the mode asks for.
     """
-    blocks = line_blocks(sources, mode=mode, errors=errors)
-    return (sentence for lines in blocks for sentence in sentences_of_block(lines, mode=mode, tokenizer=tokenizer))
+    found = line_blocks(sources, mode=mode, errors=errors)
+    return (
+        sentence
+        for lines in found
+        for sentence in sentences_of_block(lines, mode=mode, tokenizer=tokenizer, column=column)
+    )
 
 
 def line_blocks(sources: Sequence[str], *, mode: str, errors: EncodingErrors = "strict") -> Iterator[list[Line]]:
     """Return the lines of some sources in blocks that can be made into sentences one without the other.
 
-    Blank lines stay in, and paragraphs stay whole but for those of more than a million characters.
+    Blank lines stay in, and paragraphs stay whole but for those of more than a million characters of running text.
 
     Raises:
         ConfigError: there is no such mode.
@@ -96,21 +99,30 @@ def line_blocks(sources: Sequence[str], *, mode: str, errors: EncodingErrors = "
     """
     _check_mode(mode)
     lines = (line for source in sources for line in read_lines(source, errors=errors))
-    return _blocks(lines, is_running=mode == "text")
+    return blocks(lines, _PARAGRAPHS.get(mode))
 
 
-def sentences_of_block(lines: Sequence[Line], *, mode: str, tokenizer: Tokenizer | None) -> Iterator[Sentence]:
+def sentences_of_block(
+    lines: Sequence[Line], *, mode: str, tokenizer: Tokenizer | None, column: int = 1
+) -> Iterator[Sentence]:
     """Return the sentences of a block of ``line_blocks``.
 
     Raises:
         ConfigError: there is no such mode.
+        DataError: a line is not of the form that the mode asks for.
         ValueError: the mode needs a tokenizer and there is none.
     """
     _check_mode(mode)
     if mode == "tokens":
-        return (Sentence(_TOKEN.findall(line.text), line.place, line=line.text) for line in lines)
+        return (Sentence(TOKEN.findall(line.text), line.place, line=line.text) for line in lines)
+    if mode == "conll":
+        return conll_sentences(lines, column)
+    if mode == "conllu":
+        return conllu_sentences(lines)
     if tokenizer is None:
         raise ValueError(f"mode {mode} needs a tokenizer")
+    if mode == "jsonl":
+        return json_sentences(lines, tokenizer)
     return _sentences_of_lines(lines, tokenizer) if mode == "lines" else _sentences_of_text(lines, tokenizer)
 
 
@@ -121,27 +133,6 @@ def _check_mode(mode: str) -> None:
         raise ConfigError(f"there is no input mode {mode!r}", fix=fix)
 
 
-def _blocks(lines: Iterable[Line], *, is_running: bool) -> Iterator[list[Line]]:
-    block: list[Line] = []
-    size = 0
-    for line in lines:
-        is_full = len(block) >= _BLOCK_LINES or size >= _BLOCK_CHARACTERS
-        is_end = not is_running or size >= _LONGEST_PARAGRAPH or (bool(block) and not _continues(block[-1], line))
-        if is_full and is_end:
-            yield block
-            block, size = [], 0
-        block.append(line)
-        size += len(line.text) + 1
-    if block:
-        yield block
-
-
-def _continues(previous: Line, line: Line) -> bool:
-    """Tell whether a line of running text belongs to the paragraph of the line before."""
-    is_next = previous.place.source == line.place.source and (previous.place.line or 0) + 1 == line.place.line
-    return is_next and bool(previous.text.strip()) and bool(line.text.strip())
-
-
 def _sentences_of_lines(lines: Sequence[Line], tokenizer: Tokenizer) -> Iterator[Sentence]:
     for line, spans in zip(lines, tokenizer.spans([line.text for line in lines]), strict=True):
         text = line.text
@@ -150,14 +141,7 @@ def _sentences_of_lines(lines: Sequence[Line], tokenizer: Tokenizer) -> Iterator
 
 
 def _sentences_of_text(lines: Sequence[Line], tokenizer: Tokenizer) -> Iterator[Sentence]:
-    paragraph: list[Line] = []
-    for line in lines:
-        if paragraph and not _continues(paragraph[-1], line):
-            yield from _sentences_of_paragraph(paragraph, tokenizer)
-            paragraph = []
-        if line.text.strip():
-            paragraph.append(line)
-    if paragraph:
+    for paragraph in RUNNING_TEXT.of(lines):
         yield from _sentences_of_paragraph(paragraph, tokenizer)
 
 

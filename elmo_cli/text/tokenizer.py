@@ -1,15 +1,14 @@
 """The spaCy front end: where the tokens and the sentences of a text begin and end."""
 
-import difflib
 import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
 from importlib.metadata import version
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
-from elmo_cli.errors import ConfigError, DataError
+from elmo_cli.errors import DataError
+from elmo_cli.text.languages import blank_pipeline
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -19,6 +18,7 @@ Span = tuple[int, int]  # start and end, in characters
 
 # spaCy peels affixes off a run of characters one by one and searches all of the rest each time. No word is as long.
 _LONGEST_RUN: Final = 1_000
+_LONGEST_SIGNS: Final = 100  # of a run of mostly signs, as brackets and emoji, each of which is an affix
 
 # What another library is fed at once. Sudachi (ja) refuses more than 49,149 bytes, and spaCy's code around the others
 # looks at all of the rest for each token.
@@ -31,13 +31,6 @@ _LONG_CACHE_SIZE: Final = 1 << 8  # for text that repeats itself without end
 _RUN: Final = re.compile(rf"\S{{1,{_LONGEST_RUN}}}")  # white space is what str.isspace() says, here and in spaCy
 _UP_TO_STOP: Final = re.compile(r".*[\s。！？、，]", re.DOTALL)
 _SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
-
-_PACKAGES: Final = {  # what spaCy's message asks for; it gives a command only for Japanese
-    "ja": "pip install sudachipy sudachidict_core",
-    "ko": "pip install natto-py, and install mecab-ko and mecab-ko-dic",
-    "th": "pip install pythainlp",
-    "vi": "pip install pyvi",
-}
 
 
 @runtime_checkable  # the types of arguments are checked in tests
@@ -55,14 +48,24 @@ class SpacyTokenizer:
     """The tokenizer of a language as spaCy ships it, without any model to download.
 
     Ordinary text is cut exactly as spaCy cuts it. Text that is no text is cut in linear time: a run of more than
-    1,000 characters without white space is cut into pieces of 1,000 before spaCy sees it.
+    1,000 characters without white space is cut into pieces of 1,000 before spaCy sees it, and one of mostly signs, if
+    they are not all the same, into pieces of 100.
 
     Args:
-        language: one of spaCy's codes, such as ``en`` or ``xx`` for any; looked up when the first text comes.
+        language: one of spaCy's codes, such as ``en`` or ``xx`` for any; looked up when the first text comes. ``zh``
+            cuts Chinese into characters, ``zh-jieba`` into words.
     """
 
     def __init__(self, language: str = "en") -> None:
         self.language = language
+
+    def load(self) -> None:
+        """Get everything ready now, not when the first text comes.
+
+        Raises:
+            ConfigError: spaCy does not know the language, or lacks a package for it.
+        """
+        self.spans(["a"])
 
     def spans(self, texts: Sequence[str]) -> list[list[Span]]:
         """Return where the tokens of each text stand in it.
@@ -96,7 +99,7 @@ class SpacyTokenizer:
 
     @cached_property
     def _nlp(self) -> "Language":
-        return _blank_pipeline(self.language)
+        return blank_pipeline(self.language)
 
     @cached_property
     def _cutter(self) -> "_RuleCutter | _ForeignCutter":
@@ -135,8 +138,7 @@ class _RuleCutter:
     def _stretches(self, text: str) -> Iterator[tuple[int, str]]:
         """Yield starts and texts of what can be cut alone: runs, or several that are together no longer than one."""
         first = end = 0
-        for match in _RUN.finditer(text):
-            start, stop = match.span()
+        for start, stop in _runs(text):
             is_joined = start == end + 1 and (text[end - 1], text[start]) in self._seams
             if not is_joined or stop - first > _LONGEST_RUN:
                 if end:
@@ -149,6 +151,20 @@ class _RuleCutter:
     def _cut(self, stretch: str) -> tuple[Span, ...]:
         doc = self._nlp.tokenizer(_encodable(stretch))
         return tuple((token.idx, token.idx + len(token)) for token in doc if not token.is_space)
+
+
+def _runs(text: str) -> Iterator[Span]:
+    """Yield the runs of characters without white space, long ones in pieces."""
+    for match in _RUN.finditer(text):
+        start, stop = match.span()
+        size = _LONGEST_SIGNS if stop - start > _LONGEST_SIGNS and _is_mostly_signs(match[0]) else _LONGEST_RUN
+        for first in range(start, stop, size):
+            yield first, min(first + size, stop)
+
+
+def _is_mostly_signs(run: str) -> bool:
+    """Tell whether most characters are neither letters nor digits; a line of one sign, as under a title, is other."""
+    return 2 * sum(map(str.isalnum, run)) < len(run) and len(set(run)) > 1
 
 
 class _ForeignCutter:
@@ -236,29 +252,3 @@ def _exception_seams(nlp: "Language") -> frozenset[tuple[str, str]]:
     )
     neighbours = (pair for exception in rules.rules for pair in pairwise(bare(exception)))
     return frozenset((left.text[-1], right.text[0]) for left, right in neighbours)
-
-
-def _blank_pipeline(language: str) -> "Language":
-    import spacy
-    from spacy.util import find_matching_language, registry
-
-    codes = _language_codes(Path(spacy.__file__).parent / "lang")
-    if not (language in codes.values() or find_matching_language(language) or language in registry.languages):
-        lowered = re.split("[-_]", language.lower())[0]
-        near = difflib.get_close_matches(lowered, [*codes, *codes.values()], n=1)
-        fix = f"did you mean {codes.get(near[0], near[0])}?" if near else "name a code such as en, de or xx (any)"
-        raise ConfigError(f"spaCy has no language {language!r}", fix=fix)
-    try:
-        return spacy.blank(language)
-    except ImportError as error:
-        fix = _PACKAGES.get(language, str(error))
-        raise ConfigError(f"the tokenizer for {language!r} needs a package that is missing", fix=fix) from error
-
-
-def _language_codes(folder: Path) -> dict[str, str]:
-    """Return spaCy's languages, code by lower-case English name, without importing all of them."""
-    codes = {}
-    for file in folder.glob("*/__init__.py"):
-        name = re.search(r'__all__ = \["(\w+)"\]', file.read_text(encoding="utf-8"))
-        codes[name[1].lower() if name else file.parent.name] = file.parent.name
-    return codes

@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 
 from elmo_cli.errors import DataError, OutputError
 from elmo_cli.reporting import SilentReporter
-from elmo_cli.text import prepare, reader
+from elmo_cli.text import blocks, prepare
 from elmo_cli.text.corpus import Corpus
-from elmo_cli.text.prepare import TextOptions, prepare_corpus
+from elmo_cli.text.prepare import prepare_corpus
+from elmo_cli.text.reader import TextOptions
 
 DATA = Path(__file__).parent.parent / "data"
 TOKENS = TextOptions(mode="tokens")
@@ -204,7 +205,7 @@ def test_a_file_name_need_not_be_utf_8(cache: Path, tmp_path: Path) -> None:
 
 def test_several_processes_make_the_same_corpus_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(prepare, "_WORTH_PROCESSES_BYTES", 0)
-    monkeypatch.setattr(reader, "_BLOCK_LINES", 16)
+    monkeypatch.setattr(blocks, "_BLOCK_LINES", 16)
     one, two = (
         prepared(tmp_path / str(workers), DATA / "harbour.txt", options=TextOptions(), workers=workers)
         for workers in (1, 2)

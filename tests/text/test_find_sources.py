@@ -66,6 +66,25 @@ def test_a_missing_file_is_an_error_with_the_nearest_name(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
+    ("name", "near"),
+    [
+        ("no.txt", None),  # not fine.txt: that both are .txt says nothing
+        ("fin.txt", "fine.txt"),
+        ("fine", "fine.md"),
+        ("fine.tx", "fine.txt"),
+        ("fine.md.gz", "fine.md"),
+        ("longer-nmae.txt", "longer-name.txt.zst"),
+        (".hiden", ".hidden"),
+    ],
+)
+def test_names_are_compared_without_their_suffixes(tmp_path: Path, name: str, near: str | None) -> None:
+    make_files(tmp_path, "fine.txt", "fine.md", "longer-name.txt.zst", ".hidden")
+    with pytest.raises(DataError) as error:
+        find_sources([str(tmp_path / name)], TEXT)
+    assert error.value.fix == (f"did you mean {tmp_path / near}?" if near else "check the name")
+
+
+@pytest.mark.parametrize(
     ("name", "fix"),
     [("zzz", "check the name"), ("no/zzz", "check the path: there is no folder no either")],
 )

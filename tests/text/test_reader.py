@@ -1,4 +1,5 @@
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -6,8 +7,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from elmo_cli.errors import ConfigError, DataError, Place
-from elmo_cli.text import reader
-from elmo_cli.text.reader import INPUT_MODES, SUFFIXES, Sentence, line_blocks, read_sentences, sentences_of_block
+from elmo_cli.text import blocks, reader
+from elmo_cli.text.blocks import RUNNING_TEXT
+from elmo_cli.text.reader import INPUT_MODES, SUFFIXES, line_blocks, read_sentences, sentences_of_block
+from elmo_cli.text.sentence import Sentence
 from elmo_cli.text.sources import Line
 from elmo_cli.text.tokenizer import SpacyTokenizer, Span
 
@@ -133,6 +136,12 @@ def test_blocks_are_bounded_by_characters(write: Write) -> None:
     assert [len(block) for block in line_blocks([source], mode="lines")] == [3, 3, 1]
 
 
+@pytest.mark.parametrize("mode", ["lines", "tokens"])
+def test_a_hundred_thousand_tokens_may_stand_in_a_line(tokenizer: SpacyTokenizer, write: Write, mode: str) -> None:
+    [sentence, _] = read(write("word, and " * 40_000 + "\nnext\n"), mode, tokenizer)
+    assert len(sentence.tokens) == (120_000 if mode == "lines" else 80_000)
+
+
 # --- Text that comes tokenized ----------------------------------------------------------------------------------------
 
 
@@ -223,8 +232,8 @@ def test_paragraphs_stay_whole_in_blocks(write: Write) -> None:
 
 
 def test_a_paragraph_without_end_is_cut_at_a_line(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reader, "_LONGEST_PARAGRAPH", 1_000)
-    monkeypatch.setattr(reader, "_BLOCK_CHARACTERS", 100)
+    monkeypatch.setattr(reader, "_PARAGRAPHS", {"text": replace(RUNNING_TEXT, longest=1_000)})
+    monkeypatch.setattr(blocks, "_BLOCK_CHARACTERS", 100)
     source = write("abcdefghi\n" * 250)
     assert [len(sentence.tokens) for sentence in read(source, "text", LetterTokenizer())] == [900, 900, 450]
 
@@ -233,7 +242,8 @@ def test_a_paragraph_without_end_is_cut_at_a_line(write: Write, monkeypatch: pyt
 
 
 @pytest.mark.parametrize(
-    ("mode", "fix"), [("line", "did you mean lines?"), ("xml", "choose one of lines, text, tokens")]
+    ("mode", "fix"),
+    [("line", "did you mean lines?"), ("xml", "choose one of lines, text, tokens, jsonl, conll, conllu")],
 )
 def test_an_unknown_mode_is_an_error_at_once(mode: str, fix: str) -> None:
     with pytest.raises(ConfigError) as error:

@@ -1,5 +1,7 @@
+import random
 import subprocess
 import sys
+import time
 from importlib.metadata import version
 from itertools import pairwise
 from pathlib import Path
@@ -12,7 +14,7 @@ from hypothesis import strategies as st
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from elmo_cli.errors import ConfigError, DataError
+from elmo_cli.errors import DataError
 from elmo_cli.text import tokenizer as module
 from elmo_cli.text.tokenizer import SpacyTokenizer, Span, tokenizer_record
 
@@ -138,6 +140,22 @@ def test_brackets_without_end_are_cut_in_linear_time(tokenizer: SpacyTokenizer) 
     assert tokens(tokenizer, "(" * 50_000) == ["("] * 50_000
 
 
+@pytest.mark.parametrize("signs", ["()[]{}", "😀😁😂🤣😃"])
+def test_mixed_signs_without_end_are_cut_in_bounded_time(tokenizer: SpacyTokenizer, signs: str) -> None:
+    drawn = "".join(random.Random(1).choices(signs, k=50_000))
+    tokenizer.load()
+    started = time.process_time()
+    assert tokens(tokenizer, drawn) == list(drawn)
+    assert time.process_time() - started < 5  # 1 second; 7 where pieces are as long as those of words
+
+
+@pytest.mark.parametrize("run", ["-" * 300, "." * 101, "(" * 900, "ab," * 300, "()" * 50])
+def test_a_line_of_one_sign_and_a_short_run_of_several_are_cut_as_spacy_cuts_them(
+    tokenizer: SpacyTokenizer, plain: Language, run: str
+) -> None:
+    assert tokenizer.spans([run]) == [plain_spans(plain, run)]
+
+
 def test_words_without_end_are_cut_in_linear_time(tokenizer: SpacyTokenizer) -> None:
     assert len(tokens(tokenizer, "Mr. word " * 30_000)) == 60_000
 
@@ -184,48 +202,7 @@ def test_no_token_makes_no_sentence(tokenizer: SpacyTokenizer, text: str) -> Non
     assert tokenizer.sentences(text) == []
 
 
-# --- Languages --------------------------------------------------------------------------------------------------------
-
-
-def test_an_iso_639_3_code_names_the_same_language() -> None:
-    assert tokens(SpacyTokenizer("deu"), "z.B. so") == tokens(SpacyTokenizer("de"), "z.B. so") == ["z.B.", "so"]
-
-
-@pytest.mark.parametrize(
-    ("language", "fix"),
-    [
-        ("german", "did you mean de?"),
-        ("Englisch", "did you mean en?"),
-        ("EN", "did you mean en?"),
-        ("pt_BR", "did you mean pt?"),
-        ("", "name a code such as en, de or xx (any)"),
-        ("???", "name a code such as en, de or xx (any)"),
-        ("punctuation", "name a code such as en, de or xx (any)"),
-    ],
-)
-def test_an_unknown_language_is_an_error(language: str, fix: str) -> None:
-    tokenizer = SpacyTokenizer(language)
-    with pytest.raises(ConfigError) as error:
-        tokenizer.spans(["text"])
-    assert str(error.value) == f"spaCy has no language {language!r}\n  fix: {fix}"
-
-
-@pytest.mark.parametrize(
-    ("language", "package", "fix"),
-    [
-        ("ja", "sudachipy", "pip install sudachipy sudachidict_core"),
-        ("ko", "natto", "pip install natto-py, and install mecab-ko and mecab-ko-dic"),
-        ("th", "pythainlp.tokenize", "pip install pythainlp"),
-        ("vi", "pyvi", "pip install pyvi"),
-    ],
-)
-def test_a_missing_package_of_a_language_is_an_error(
-    monkeypatch: pytest.MonkeyPatch, language: str, package: str, fix: str
-) -> None:
-    monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(ConfigError) as error:
-        SpacyTokenizer(language).spans(["text"])
-    assert str(error.value) == f"the tokenizer for {language!r} needs a package that is missing\n  fix: {fix}"
+# --- Other libraries --------------------------------------------------------------------------------------------------
 
 
 def test_chinese_is_cut_into_characters(chinese: SpacyTokenizer) -> None:
