@@ -1,36 +1,36 @@
 """`elmo embed`: text to vectors."""
 
 import sys
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, BinaryIO, cast
+from typing import Annotated
 
 import typer
 
+from elmo_cli.commands.embed_target import Targets, announce_size, choose_format
+from elmo_cli.commands.embed_work import EmbedWork
 from elmo_cli.commands.options import (
     ENCODING_ERRORS,
+    Column,
     Device,
     EncodingErrorsOption,
     Force,
     Input,
     Model,
+    ModelLang,
+    PrecisionOption,
     Threads,
+    Workers,
+    check_column,
     choose,
-    refuse_existing,
+    reading_workers,
     use_threads,
 )
-from elmo_cli.config import DTYPES, DType
-from elmo_cli.embedding.selection import check_pool, parse_layers
+from elmo_cli.config import DTYPES, PRECISIONS
+from elmo_cli.embedding.selection import check_pool, parse_layers, pooled_shape
 from elmo_cli.errors import ConfigError
 from elmo_cli.reporting import Reporter
 from elmo_cli.settings import DEFAULT_MODEL
-
-if TYPE_CHECKING:
-    from elmo_cli.storage.vectors import VectorSink
-
-FORMATS = {".npy": "npy", ".jsonl": "jsonl", ".hdf5": "hdf5", ".h5": "hdf5"}
+from elmo_cli.storage.vector_formats import VectorForm
 
 
 def embed(
@@ -41,35 +41,56 @@ def embed(
     ] = None,
     model: Model = DEFAULT_MODEL,
     input_mode: Input = "lines",
-    lang: Annotated[
-        str | None,
-        typer.Option("--lang", metavar="CODE", help="Language of the tokenizer.  [default: the model's]"),
-    ] = None,
+    column: Column = 1,
+    lang: ModelLang = None,
     layers: Annotated[
         str,
         typer.Option("--layers", metavar="LAYERS", help="average, top, all, or numbers such as 0,2 (0: char CNN)."),
     ] = "average",
     pool: Annotated[
         str,
-        typer.Option("--pool", metavar="HOW", help="One vector a sentence: mean, max, first or last; none: a token."),
+        typer.Option(
+            "--pool", metavar="HOW", help="One vector a sentence: mean, max, first, last or mean-max; none: a token."
+        ),
     ] = "none",
-    form: Annotated[
+    skip_punct: Annotated[
+        bool,
+        typer.Option("--skip-punct", help="Leave out tokens without a letter or digit; the model still reads them."),
+    ] = False,
+    format_name: Annotated[
         str | None,
         typer.Option(
-            "-f", "--format", metavar="FORMAT", help="npy, jsonl or hdf5.  [default: by the name after -o, else npy]"
+            "-f",
+            "--format",
+            metavar="FORMAT",
+            help="npy, npz, jsonl, safetensors, hdf5, parquet, arrow or word2vec.  [default: by the name after -o, "
+            "else npy]",
         ),
     ] = None,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="FILE", help="Where to.  [default: standard output]")
     ] = None,
+    out_dir: Annotated[
+        Path | None,
+        typer.Option("--out-dir", metavar="DIR", help="Write an output for each text, named after it, into a folder."),
+    ] = None,
+    skip_existing: Annotated[
+        bool, typer.Option("--skip-existing", help="Leave out texts whose output is in --out-dir: go on with a run.")
+    ] = False,
     tokens_out: Annotated[
         Path | None,
-        typer.Option("--tokens-out", metavar="FILE", help="Also write a table (TSV) that says what each row is."),
+        typer.Option(
+            "--tokens-out",
+            metavar="FILE",
+            help="Also write a table (TSV) that says what each row is; with --out-dir, a folder of tables.",
+        ),
     ] = None,
     dtype: Annotated[str, typer.Option("--dtype", metavar="TYPE", help="float32 or float16.")] = "float32",
     encoding_errors: EncodingErrorsOption = "strict",
     device: Device = "auto",
     threads: Threads = None,
+    workers: Workers = None,
+    precision: PrecisionOption = "float32",
     force: Force = False,
     carry_state: Annotated[
         bool,
@@ -81,117 +102,75 @@ def embed(
 ) -> None:
     """Turn text into contextual word vectors.
 
-    Writes one row a token, in the order of the text: NumPy (npy), JSON Lines (jsonl, a line a sentence), or HDF5 in the
-    layout of AllenNLP (hdf5, a dataset a sentence). A sentence's vectors depend on the sentence alone, whatever stands
-    around it.
+    Writes one row a token, in the order of the text, or with --pool one row a sentence. A sentence's vectors depend on
+    the sentence alone, whatever stands around it.
+
+    npy is one NumPy array. npz and safetensors hold it as vectors, and beside it what each row is: line, sentence,
+    token, start and end as in the table of --tokens-out, and the texts in UTF-8, one behind the other, in text_bytes,
+    that of row i from text_offsets[i] to text_offsets[i+1]. parquet and arrow are tables with a row a token and a list
+    of fixed size in the column vector. jsonl is an object a line and sentence; hdf5 the layout of AllenNLP, a dataset a
+    sentence; word2vec a text line a sentence: its text with _ for white space (a repeated one ends in #2, #3 ...), then
+    the numbers.
+
+    With --out-dir, corpus/a/b.txt of the folder corpus becomes DIR/a/b.txt.npy. Outputs appear whole or not at all.
     """
     from elmo_cli.storage.model_dir import read_config
     from elmo_cli.storage.registry import find_model
-    from elmo_cli.text.reader import INPUT_MODES, SUFFIXES
-    from elmo_cli.text.sources import find_sources
+    from elmo_cli.text.reader import INPUT_MODES, SUFFIXES, TextOptions
+    from elmo_cli.text.workers import SentenceReader
 
     reporter: Reporter = ctx.obj
     check_pool(pool)
-    target = Target(_format(form, output), output, choose("--dtype", dtype, DTYPES), pool != "none")
+    to_stdout = out_dir is None and (output is None or str(output) in ("-", "/dev/stdout"))
+    format_name = choose_format(format_name, output, to_stdout=to_stdout)
+    targets = Targets(format_name, output, out_dir, tokens_out, force, skip_existing)
+    targets.check()
+    if carry_state and out_dir is not None:
+        raise ConfigError("--carry-state makes texts depend on each other", fix="write one output: -o FILE")
     errors = choose("--encoding-errors", encoding_errors, ENCODING_ERRORS)
     choose("--input", input_mode, INPUT_MODES)
-    if tokens_out is not None and tokens_out == (output or Path("-")):
-        raise ConfigError(f"vectors and table would both go to {tokens_out}", fix="choose another --tokens-out")
-    for path in (output, tokens_out):
-        if path is not None:
-            refuse_existing(path, force=force)
+    bits = choose("--precision", precision, PRECISIONS)
+    if carry_state and bits != "float32":
+        raise ConfigError("--carry-state reproduces older tools, in float32 only", fix="leave out --precision")
     # All that can be wrong with the command line is found before torch is loaded.
     folder = find_model(model)
     config = read_config(folder)
     choice = parse_layers(layers, config.bilm.layer_count)
-    sources = find_sources(files or ["-"], SUFFIXES[input_mode])
+    shape = pooled_shape(choice.row_shape(config.bilm.vector_dim), pool)
+    form = VectorForm(format_name, choose("--dtype", dtype, DTYPES), shape, pool != "none")
+    form.check()
+    jobs = targets.jobs(files or ["-"], SUFFIXES[input_mode])
+    if not jobs:
+        reporter.note(f"all outputs are in {out_dir}: nothing to do")
+        return
+    sources = [source for job in jobs for source in job.sources]
     if "-" in sources and sys.stdin.isatty():
         reporter.note("reading text from the terminal; end it with Ctrl-D")
+    announce_size(targets, form, sources, input_mode, reporter)
+    options = TextOptions(input_mode, lang or config.language, errors, check_column(column, input_mode))
+    # Its processes load spaCy while this one loads torch; Typer ends them with the command.
+    reader = ctx.with_resource(SentenceReader(options, reading_workers(workers, options)))
 
     from elmo_cli.bilm.device import choose_device
     from elmo_cli.embedding.embedder import Embedder
     from elmo_cli.embedding.stateful import StatefulEmbedder
-    from elmo_cli.embedding.write import WhatToWrite, embed_into
-    from elmo_cli.storage.vectors import TokenTableWriter
+    from elmo_cli.embedding.write import WhatToWrite
     from elmo_cli.storage.weights import load_bilm
-    from elmo_cli.text.reader import read_sentences
-    from elmo_cli.text.tokenizer import SpacyTokenizer
 
     use_threads(threads)
     bilm, place = load_bilm(folder, config), choose_device(device)
-    embedder = StatefulEmbedder(bilm, place, batch_size) if carry_state else Embedder(bilm, place)
-    tokenizer = None if input_mode == "tokens" else SpacyTokenizer(lang or config.language)
-    sentences = read_sentences(sources, mode=input_mode, tokenizer=tokenizer, errors=errors)
-    row_shape = choice.row_shape(config.bilm.vector_dim)
-    with ExitStack() as open_files:
-        stream = open_files.enter_context(_stream(target.output))
-        table = None if tokens_out is None else TokenTableWriter(open_files.enter_context(_stream(tokens_out)))
-        sink = open_files.enter_context(target.sink(stream, row_shape))
-        embed_into(sink, sentences, embedder, WhatToWrite(choice, pool), table=table, reporter=reporter)
-    counts = embedder.counts
-    shape = " x ".join(f"{n:,}" for n in (counts.sentences if target.pooled else counts.tokens, *row_shape))
+    if carry_state:
+        embedder: Embedder | StatefulEmbedder = StatefulEmbedder(bilm, place, batch_size)
+    else:
+        embedder = Embedder(bilm, place, bits, reporter)
+    work = EmbedWork(targets, form, WhatToWrite(choice, pool, skip_punct), embedder, reader.read)
+    written = work.run(jobs, reporter)
+    places = f"{len(jobs):,} files in {out_dir}: " if out_dir is not None else ""
+    rows = " x ".join(f"{n:,}" for n in (written.rows, *shape))
     reporter.note(
-        f"{shape} {dtype} from {counts.sentences:,} sentences, {counts.tokens:,} tokens (model {folder.name})"
+        f"{places}{rows} {dtype} from {written.sentences:,} sentences, {written.tokens:,} tokens (model {folder.name})"
     )
-    if counts.cut_tokens:
+    if embedder.counts.cut_tokens:
         longest = config.bilm.char_cnn.max_characters - 2
-        reporter.note(f"{counts.cut_tokens:,} tokens are longer than {longest} bytes; the model read their beginning")
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """Where the vectors go, and in which form."""
-
-    form: str
-    output: Path | None
-    dtype: DType
-    pooled: bool
-
-    def sink(self, stream: BinaryIO, row_shape: tuple[int, ...]) -> "VectorSink":
-        """Return what writes vectors of the shape into the stream."""
-        from elmo_cli.storage.hdf5_vectors import HDF5Writer
-        from elmo_cli.storage.vectors import JsonlWriter, NpyWriter
-
-        if self.form == "npy":
-            return NpyWriter(stream, row_shape, self.dtype)
-        if self.form == "jsonl":
-            return JsonlWriter(stream, self.dtype, pooled=self.pooled)
-        return HDF5Writer(stream, row_shape, self.dtype, pooled=self.pooled)
-
-
-def _format(form: str | None, output: Path | None) -> str:
-    """Return the output's format: as asked, by the file's name, or npy; never binary on a terminal."""
-    known = tuple(dict.fromkeys(FORMATS.values()))
-    if form is not None:
-        choose("--format", form, known)
-    elif output is not None and output.suffix:
-        form = FORMATS.get(output.suffix)
-        if form is None and not output.is_char_device() and not output.is_fifo():
-            raise ConfigError(
-                f"the name {output} does not tell the format", fix=f"end it in {' or '.join(FORMATS)}, or add -f"
-            )
-    form = form or "npy"
-    is_stdout = output is None or str(output) in ("-", "/dev/stdout")
-    if is_stdout and form != "jsonl" and sys.stdout.isatty():
-        raise ConfigError(
-            "not writing binary vectors to a terminal", fix="add -o vectors.npy or > vectors.npy, or choose -f jsonl"
-        )
-    return form
-
-
-@contextmanager
-def _stream(output: Path | None) -> Iterator[BinaryIO]:
-    """Open the target: a file that appears whole or not at all, or standard output."""
-    from elmo_cli.storage.files import output_error, whole_file
-
-    if output is not None and str(output) != "-":
-        with whole_file(output) as file:
-            yield file
-        return
-    try:
-        yield cast(BinaryIO, sys.stdout.buffer)
-        sys.stdout.buffer.flush()
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise output_error(Path("standard output"), error) from error
+        cut = embedder.counts.cut_tokens
+        reporter.note(f"{cut:,} tokens are longer than {longest} bytes; the model read their beginning")

@@ -2,13 +2,16 @@
 
 import re
 from pathlib import Path
-from typing import Annotated, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
 import typer
 
 from elmo_cli import settings
 from elmo_cli.errors import ConfigError, Place
 from elmo_cli.storage.registry import model_names
+
+if TYPE_CHECKING:
+    from elmo_cli.text.reader import TextOptions
 
 EncodingErrors = Literal["strict", "replace"]
 
@@ -35,7 +38,21 @@ Input = Annotated[
         "--input",
         metavar="MODE",
         help="What the text is: 'lines' (a line is a sentence), 'text' (running text), 'tokens' (a line is a sentence, "
-        "its tokens parted by spaces).",
+        "its tokens parted by spaces), 'jsonl' (a line is an object with text or tokens), 'conll' or 'conllu' (a line "
+        "is a token).",
+    ),
+]
+Column = Annotated[
+    int,
+    typer.Option("--column", metavar="N", min=1, help="Column in which the token stands, for --input conll alone."),
+]
+Workers = Annotated[
+    int | None,
+    typer.Option(
+        "--workers",
+        min=0,
+        envvar="ELMO_WORKERS",
+        help="Processes that tokenize beside this one; 0 for none.  [default: 1 where there are two processors]",
     ),
 ]
 EncodingErrorsOption = Annotated[
@@ -53,6 +70,24 @@ Device = Annotated[
 Threads = Annotated[
     int | None,
     typer.Option("--threads", min=1, envvar="ELMO_THREADS", help="Threads of arithmetic.  [default: by the machine]"),
+]
+PrecisionOption = Annotated[
+    str,
+    typer.Option(
+        "--precision",
+        metavar="TYPE",
+        help="Of the LSTMs' products: float32, int8 (faster on a CPU), bfloat16 (faster where the processor has it), "
+        "float16 (on a GPU). Less than float32 deviates: fit for search, not to reproduce figures.",
+    ),
+]
+ModelLang = Annotated[
+    str | None,
+    typer.Option(
+        "--lang", metavar="CODE", help="Language of the tokenizer, such as en, zh or zh-jieba.  [default: the model's]"
+    ),
+]
+BatchTokens = Annotated[
+    int, typer.Option("--batch-tokens", min=1, help="Tokens computed at once; changes memory and speed, no figure.")
 ]
 ENCODING_ERRORS: tuple[EncodingErrors, ...] = ("strict", "replace")
 Force = Annotated[bool, typer.Option("--force", help="Replace what is already at the target.")]
@@ -106,6 +141,24 @@ def refuse_existing(path: Path, *, force: bool) -> None:
         raise ConfigError(
             "the file exists", where=Place(str(path)), fix="replace it with --force, or choose another -o"
         )
+
+
+def check_column(column: int, mode: str) -> int:
+    """Return the column, if the mode has any to choose from.
+
+    Raises:
+        ConfigError: another than the first is named, and the mode is not ``conll``.
+    """
+    if column != 1 and mode != "conll":
+        raise ConfigError(f"--column {column} says nothing of --input {mode}", fix="leave it out, or add --input conll")
+    return column
+
+
+def reading_workers(asked: int | None, options: "TextOptions") -> int:
+    """Return how many processes tokenize beside the main one: as asked, or one where that saves time."""
+    if asked is not None:
+        return asked
+    return 1 if options.needs_tokenizer and settings.available_cpus() > 1 else 0
 
 
 def default_workers() -> int:

@@ -69,8 +69,7 @@ class Embedder:
         reporter: Reporter | None = None,
     ) -> None:
         self.bilm = bilm.to(device)
-        if bilm.dtype == torch.float32:
-            bilm.prepare(precision)
+        bilm.prepare(precision)
         self.device = device
         self.counts = EmbeddingCounts()
         self._reporter: Reporter = reporter or SilentReporter()

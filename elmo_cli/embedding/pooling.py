@@ -1,9 +1,12 @@
 """From all layers of a sentence's tokens to the vectors that were asked for."""
 
+from collections.abc import Sequence
+
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from elmo_cli.embedding.selection import LayerChoice
+from elmo_cli.embedding.selection import LayerChoice, pooled_shape
 
 
 def choose_layers(layers: Float[Tensor, "layers tokens dim"], choice: LayerChoice) -> Float[Tensor, "tokens ..."]:
@@ -11,21 +14,28 @@ def choose_layers(layers: Float[Tensor, "layers tokens dim"], choice: LayerChoic
     if choice.indices is None:
         return layers.mean(dim=0)
     if len(choice.indices) == 1:
-        return layers[choice.indices[0]]
+        return layers[choice.indices[0]].clone()  # a view would keep all layers in memory
     return layers[list(choice.indices)].transpose(0, 1)
 
 
+def take_tokens(vectors: Float[Tensor, "tokens ..."], numbers: Sequence[int]) -> Float[Tensor, "taken ..."]:
+    """Return the vectors of the tokens with these numbers, from 0 on and rising; all of them as they are."""
+    return vectors if len(numbers) == len(vectors) else vectors[list(numbers)]
+
+
 def pool_tokens(vectors: Float[Tensor, "tokens ..."], how: str) -> Float[Tensor, "..."]:
-    """Return one vector for a sentence: the mean or maximum over its tokens, or its first or last token's.
+    """Return one vector for a sentence: the mean or maximum over its tokens, both, or its first or last token's.
 
     A sentence of no tokens gives zeros, so that rows and lines stay in step.
 
     Args:
         vectors: of the sentence's tokens; the markers are not among them.
-        how: one of `selection.POOLS` but ``none``.
+        how: one of `selection.POOLS` but ``none``; ``mean-max`` is the mean with the maximum behind it.
     """
     if len(vectors) == 0:
-        return vectors.new_zeros(vectors.shape[1:])
+        return vectors.new_zeros(pooled_shape(tuple(vectors.shape[1:]), how))
+    if how == "mean-max":
+        return torch.cat((vectors.mean(dim=0), vectors.amax(dim=0)), dim=-1)
     if how == "mean":
         return vectors.mean(dim=0)
     if how == "max":

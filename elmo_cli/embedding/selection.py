@@ -1,10 +1,14 @@
-"""Which layers of a token leave the embedder: the choice itself, which needs no torch."""
+"""Which layers and which tokens of a sentence leave the embedder: the choice itself, which needs no torch."""
 
+import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 from elmo_cli.errors import ConfigError
 
-POOLS = ("none", "mean", "max", "first", "last")
+Pooling = Literal["mean", "max", "first", "last", "mean-max"]
+POOLS: tuple[str, ...] = ("none", *get_args(Pooling))
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +26,24 @@ class LayerChoice:
         if self.indices is None or len(self.indices) == 1:
             return (vector_dim,)
         return (len(self.indices), vector_dim)
+
+
+def pooled_shape(row_shape: tuple[int, ...], how: str) -> tuple[int, ...]:
+    """Return the shape of an output row: that of a token, twice as wide for ``mean-max``."""
+    return (*row_shape[:-1], 2 * row_shape[-1]) if how == "mean-max" else row_shape
+
+
+def is_punctuation(token: str) -> bool:
+    """Tell whether a token has a punctuation mark or symbol and neither letter nor digit, by Unicode's categories."""
+    categories = {unicodedata.category(character)[0] for character in token}
+    return not categories.isdisjoint("PS") and categories.isdisjoint("LN")
+
+
+def kept_tokens(tokens: Sequence[str], *, skip_punct: bool) -> Sequence[int]:
+    """Return the numbers, from 0, of the tokens whose vectors are wanted."""
+    if not skip_punct:
+        return range(len(tokens))
+    return [number for number, token in enumerate(tokens) if not is_punctuation(token)]
 
 
 def check_pool(how: str) -> None:
@@ -52,7 +74,9 @@ def parse_layers(text: str, layer_count: int) -> LayerChoice:
         raise ConfigError(
             f"--layers {text!r} is not understood", fix="choose average, top, all, or numbers such as 0,2"
         ) from error
-    for index in indices:
+    for place, index in enumerate(indices):
+        if index in indices[:place]:
+            raise ConfigError(f"--layers {text!r} names layer {index} twice", fix="name each layer once")
         if not 0 <= index < layer_count:
             raise ConfigError(
                 f"the model has no layer {index}; it has {layer_count} layers, 0 to {layer_count - 1}",

@@ -24,8 +24,19 @@ def tensorflow_module() -> Any:  # noqa: ANN401
     return _extra("tensorflow", "tf", "TensorFlow checkpoints")
 
 
+def pyarrow_module(name: str) -> Any:  # noqa: ANN401
+    """Return pyarrow, or one of its modules by its full name.
+
+    Raises:
+        ConfigError: it is not installed.
+    """
+    return _extra(name, "parquet", "Parquet and Arrow files")
+
+
 def _extra(module: str, extra: str, what: str) -> Any:  # noqa: ANN401
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        raise ConfigError(f"{what} need the package {module}", fix=f"pip install 'elmo-cli[{extra}]'") from error
+        raise ConfigError(
+            f"{what} need the package {module.split('.')[0]}", fix=f"pip install 'elmo-cli[{extra}]'"
+        ) from error

@@ -7,7 +7,7 @@ import secrets
 import shlex
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from io import BufferedWriter
 from pathlib import Path
@@ -61,6 +61,34 @@ def write_text_whole(path: Path, text: str) -> None:
     A lone surrogate, which stands in file names that are not UTF-8, becomes an escape such as ``\udce9``, as in JSON.
     """
     write_bytes_whole(path, text.encode("utf-8", errors="backslashreplace"))
+
+
+def remove_leftovers(folder: Path, names: Collection[str]) -> None:
+    """Remove what kills have left of files that were being written into a folder, which nobody else may be doing now.
+
+    Args:
+        folder: where they were to stand.
+        names: of the files.
+    """
+    for path in folder.glob(".*.part"):
+        left = re.fullmatch(r"\.(.+)\.[0-9a-f]{16}\.part", path.name)
+        if left and left[1] in names:
+            with suppress(OSError):
+                path.unlink()
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder and those above it, unless they are there.
+
+    Raises:
+        OutputError: it cannot be made.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except FileExistsError as error:
+        raise OutputError(f"cannot make the folder {path}: there is a file", fix="name another folder") from error
+    except OSError as error:
+        raise output_error(path, error) from error
 
 
 def output_error(path: Path, error: OSError) -> OutputError:

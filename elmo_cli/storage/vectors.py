@@ -1,30 +1,47 @@
 """Token vectors on their way out, sentence by sentence in constant memory: npy, JSON Lines, and the table of tokens."""
 
 import json
-import os
-import shutil
-import sys
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from io import BufferedIOBase, UnsupportedOperation
+from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, BinaryIO, Final, Protocol, runtime_checkable
+from typing import Any, Final, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from elmo_cli.config import DType
-from elmo_cli.errors import DataError, ModelError, OutputError
+from elmo_cli.errors import DataError, ModelError
 from elmo_cli.storage.decimals import json_array
+from elmo_cli.storage.late_header import ByteStream, LateHeader
+from elmo_cli.storage.tables import escaped, utf8
+from elmo_cli.text.sentence import Position, RawJson
 
 Vectors = NDArray[np.floating[Any]]
-ByteStream = BinaryIO | BufferedIOBase  # the first alone would leave out streams in memory, which have no name
 
 _MAGIC: Final = b"\x93NUMPY\x01\x00"
-_HEADER_SIZE: Final = 128  # as NumPy writes it for these shapes; a multiple of 64 lets rows be memory-mapped
+_ROWS_AT_ONCE: Final = 4096  # converted at once: a sentence may have a million
+NPY_HEADER_SIZE: Final = 128  # as NumPy writes it for these shapes; a multiple of 64 lets rows be memory-mapped
 
-_ESCAPES: Final = str.maketrans({"\\": r"\\", "\t": r"\t", "\n": r"\n", "\r": r"\r"})
+
+@dataclass(frozen=True, slots=True)
+class SentenceRows:
+    """What the rows of a sentence's vectors are: one for each of its tokens, or a single one for all of them.
+
+    Attributes:
+        sentence: its number, counted from 1 over the whole output.
+        line: in which it starts.
+        text: of the sentence; its tokens, parted by spaces, where it came tokenized.
+        tokens: that have a row. With ``--skip-punct`` some have none.
+        numbers: of these tokens in their sentence, counted from 1.
+        places: line number (from 1), start and end of each of these tokens; start and end may be None.
+    """
+
+    sentence: int
+    line: int
+    text: str
+    tokens: Sequence[str]
+    numbers: Sequence[int]
+    places: Sequence[Position]
 
 
 @runtime_checkable  # the types of arguments are checked in tests
@@ -37,42 +54,27 @@ class VectorSink(Protocol):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None: ...
 
-    def write(self, head: Mapping[str, Any], vectors: Vectors) -> None:
-        """Write one sentence: what is known of it, for formats that keep that, and its vectors."""
+    def write(self, head: Mapping[str, Any], vectors: Vectors, rows: SentenceRows) -> None:
+        """Write one sentence: its fields and what its rows are, for formats that keep either, and its vectors."""
 
     def flush(self) -> None:
         """Hand on what has been written so far, as far as the format can."""
 
 
 class NpyWriter:
-    """Writes a single npy array whose number of rows is known only after the last one.
-
-    To a file the rows go at once and the number of rows is patched into the header at the end. Until then the header
-    is 128 zero bytes, so that what a killed run leaves behind is an npy file to nobody: with a count in it, the rows
-    that happened to be there could pass for a whole array. A pipe, and a file opened for appending (``>>``), where
-    every write lands at the end, cannot be patched; their rows wait in a temporary file (in ``$TMPDIR``) until then.
-
-    The stream may stand anywhere in its file; it is left behind the last row, and closed by whoever opened it.
+    """Writes a single npy array whose number of rows is known only after the last one, as `LateHeader` does.
 
     Args:
-        stream: where to.
+        stream: where to; closed by whoever opened it.
         row_shape: (dim,) or (layers, dim).
         dtype: what the numbers are rounded to.
     """
 
     def __init__(self, stream: ByteStream, row_shape: tuple[int, ...], dtype: DType = "float32") -> None:
         self.rows = 0  # written so far
-        self._stream = stream
         self._row_shape = row_shape
         self._dtype: DType = dtype
-        self._spool: ByteStream | None = None
-        self._start = 0
-        if _can_be_patched(stream):
-            self._start = stream.tell()
-            stream.write(bytes(_HEADER_SIZE))
-        else:
-            with _spool_errors():
-                self._spool = tempfile.TemporaryFile()
+        self._stream = LateHeader(stream, NPY_HEADER_SIZE)
 
     def __enter__(self) -> "NpyWriter":
         return self
@@ -82,11 +84,11 @@ class NpyWriter:
     ) -> None:
         if kind is None:
             self.finish()
-        elif self._spool is not None:
-            self._spool.close()
+        else:
+            self._stream.abandon()
 
-    def write(self, head: Mapping[str, Any], vectors: Vectors) -> None:
-        """Write the rows of one sentence; an npy file has no room for its head."""
+    def write(self, head: Mapping[str, Any], vectors: Vectors, rows: SentenceRows | None = None) -> None:
+        """Write the rows of one sentence; an npy file has no room for what they are."""
         self.add(vectors)
 
     def add(self, rows: Vectors) -> None:
@@ -96,37 +98,17 @@ class NpyWriter:
             ModelError: a number is not finite, or too large for float16.
             OutputError: there is no room for the temporary file.
         """
-        single = rows.shape == self._row_shape
-        if not single and rows.shape[1:] != self._row_shape:
-            raise ValueError(f"rows have the shape {self._row_shape}, these are of shape {rows.shape}")
-        content = finite(rows, self._dtype).astype(_descr(self._dtype), copy=False).tobytes()
-        if self._spool is None:
+        for content in row_chunks(rows, self._row_shape, self._dtype):
             self._stream.write(content)
-        else:
-            with _spool_errors():
-                self._spool.write(content)
-        self.rows += 1 if single else len(rows)
+        self.rows += 1 if rows.shape == self._row_shape else len(rows)
 
     def flush(self) -> None:
         """Hand the rows on, unless they have to wait for the end; the array is not whole before `finish`."""
-        if self._spool is None:
-            self._stream.flush()
+        self._stream.flush()
 
     def finish(self) -> None:
         """Make the array whole: write the header that says how many rows there are."""
-        header = _header((self.rows, *self._row_shape), self._dtype)
-        if self._spool is None:
-            end = self._stream.tell()
-            self._stream.seek(self._start)
-            self._stream.write(header)
-            self._stream.seek(end)
-        else:
-            with self._spool as spool:
-                with _spool_errors():
-                    spool.seek(0)
-                self._stream.write(header)
-                shutil.copyfileobj(spool, self._stream, 1 << 20)
-        self._stream.flush()
+        self._stream.finish(npy_header((self.rows, *self._row_shape), descr_of(self._dtype)))
 
 
 class JsonlWriter:
@@ -155,7 +137,7 @@ class JsonlWriter:
         if kind is None:
             self.finish()
 
-    def write(self, head: Mapping[str, Any], vectors: Vectors) -> None:
+    def write(self, head: Mapping[str, Any], vectors: Vectors, rows: SentenceRows | None = None) -> None:
         """Write a line with vectors [n, dim], [n, layers, dim] or [dim]; a field of their name in the head gives way.
 
         Raises:
@@ -165,11 +147,20 @@ class JsonlWriter:
         key = "vector" if self._pooled or vectors.ndim == 1 else "vectors"
         fields = {name: value for name, value in head.items() if name != key}
         try:
-            start = json.dumps(fields, ensure_ascii=False, allow_nan=False)[:-1] + (", " if fields else "")
+            start = _json_members(fields)
         except ValueError as error:
             raise DataError(f"the fields of a sentence cannot be written as JSON: {error}") from error
-        numbers = json_array(finite(vectors, self._dtype))
-        self._stream.write(b'%b"%b": %b}\n' % (_utf8(start), key.encode(), numbers))
+        opening = b'{%b"%b": ' % (utf8(start), key.encode())
+        if vectors.ndim == 1 or len(vectors) <= _ROWS_AT_ONCE:
+            self._stream.write(opening + json_array(finite(vectors, self._dtype)) + b"}\n")
+            return
+        for part in _parts(vectors):
+            finite(part, self._dtype)  # all of them before the line begins
+        separator = opening + b"["
+        for part in _parts(vectors):
+            self._stream.write(separator + json_array(finite(part, self._dtype))[1:-1])
+            separator = b","
+        self._stream.write(b"]}\n")
 
     def flush(self) -> None:
         """Hand on all lines written so far."""
@@ -178,6 +169,15 @@ class JsonlWriter:
     def finish(self) -> None:
         """Hand on the last lines."""
         self._stream.flush()
+
+
+def _json_members(fields: Mapping[str, Any]) -> str:
+    """Return the members of an object, with a comma behind each; what came as JSON goes as it came."""
+    parts = []
+    for name, value in fields.items():
+        text = value if isinstance(value, RawJson) else json.dumps(value, ensure_ascii=False, allow_nan=False)
+        parts.append(f"{json.dumps(name, ensure_ascii=False)}: {text}, ")
+    return "".join(parts)
 
 
 class TokenTableWriter:
@@ -197,34 +197,38 @@ class TokenTableWriter:
         stream.write(b"line\tsentence\ttoken\tstart\tend\ttext\n")
 
     def write(
-        self, sentence: int, tokens: Sequence[str], positions: Sequence[tuple[int, int | None, int | None]]
+        self,
+        sentence: int,
+        tokens: Sequence[str],
+        positions: Sequence[Position],
+        numbers: Sequence[int] | None = None,
     ) -> None:
-        """Write a row for each token of a sentence.
+        """Write a row for each of some tokens of a sentence.
 
         Args:
             sentence: its number, counted from 1 by the caller.
-            tokens: of the sentence.
+            tokens: that have a row.
             positions: line number (from 1), start and end of each; start and end may be None.
+            numbers: of the tokens, counted from 1; None for all tokens of the sentence.
         """
         rows = [
             f"{line}\t{sentence}\t{number}\t{'' if start is None else start}\t{'' if end is None else end}"
-            f"\t{token.translate(_ESCAPES)}\n"
-            for number, (token, (line, start, end)) in enumerate(zip(tokens, positions, strict=True), start=1)
+            f"\t{escaped(token)}\n"
+            for number, token, (line, start, end) in zip(
+                numbers or range(1, len(tokens) + 1), tokens, positions, strict=True
+            )
         ]
-        self._stream.write(_utf8("".join(rows)))
+        self._stream.write(utf8("".join(rows)))
 
     def write_pooled(self, line: int, sentence: int, text: str) -> None:
         """Write the one row of a pooled sentence, which has a text but no token number and no place."""
-        self._stream.write(_utf8(f"{line}\t{sentence}\t\t\t\t{text.translate(_ESCAPES)}\n"))
-
-
-def _utf8(text: str) -> bytes:
-    r"""Return UTF-8, with an escape such as ``\ud800``, which JSON knows, for a lone surrogate."""
-    return text.encode("utf-8", errors="backslashreplace")
+        self._stream.write(utf8(f"{line}\t{sentence}\t\t\t\t{escaped(text)}\n"))
 
 
 def finite(vectors: Vectors, dtype: DType) -> Vectors:
     """Return the vectors as ``dtype``, all of them finite."""
+    if not vectors.size:
+        return vectors.astype(dtype, copy=False)
     with np.errstate(over="ignore"):
         rounded = vectors.astype(dtype, copy=False)
     if np.isfinite(rounded).all():
@@ -235,40 +239,30 @@ def finite(vectors: Vectors, dtype: DType) -> Vectors:
     raise ModelError(f"a vector holds {first}", fix="use another model: the training of this one has diverged")
 
 
-def _descr(dtype: DType) -> str:
+def row_chunks(rows: Vectors, row_shape: tuple[int, ...], dtype: DType) -> Iterator[bytes]:
+    """Yield rows [n, *row_shape], or a single one [*row_shape], as little-endian bytes in C order, all finite.
+
+    Piece by piece, so that of a sentence of a million tokens no second copy is held.
+    """
+    if row_shape not in (rows.shape, rows.shape[1:]):
+        raise ValueError(f"rows have the shape {row_shape}, these are of shape {rows.shape}")
+    for part in _parts(rows.reshape(-1, *row_shape)):
+        yield finite(part, dtype).astype(descr_of(dtype), copy=False).tobytes()
+
+
+def _parts(rows: Vectors) -> Iterator[Vectors]:
+    return (rows[start : start + _ROWS_AT_ONCE] for start in range(0, len(rows), _ROWS_AT_ONCE))
+
+
+def descr_of(dtype: DType) -> str:
     """Return NumPy's name of the little-endian type."""
     return "<f4" if dtype == "float32" else "<f2"
 
 
-def _header(shape: tuple[int, ...], dtype: DType) -> bytes:
-    text = f"{{'descr': '{_descr(dtype)}', 'fortran_order': False, 'shape': {shape}, }}"
-    room = _HEADER_SIZE - len(_MAGIC) - 2  # two bytes hold the length of the text
+def npy_header(shape: tuple[int, ...], descr: str) -> bytes:
+    """Return the first ``NPY_HEADER_SIZE`` bytes of an npy file in C order."""
+    text = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}"
+    room = NPY_HEADER_SIZE - len(_MAGIC) - 2  # two bytes hold the length of the text
     if len(text) >= room:
-        raise ValueError(f"the shape {shape} does not fit into a header of {_HEADER_SIZE} bytes")
+        raise ValueError(f"the shape {shape} does not fit into a header of {NPY_HEADER_SIZE} bytes")
     return _MAGIC + room.to_bytes(2, "little") + text.ljust(room - 1).encode() + b"\n"
-
-
-def _can_be_patched(stream: ByteStream) -> bool:
-    """Tell whether a write after a seek lands there; a file open for appending claims so, but writes at its end."""
-    if not stream.seekable():
-        return False
-    try:
-        descriptor = stream.fileno()
-    except UnsupportedOperation:
-        return True  # in memory
-    if sys.platform == "win32":
-        return True
-    import fcntl
-
-    return not fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_APPEND
-
-
-@contextmanager
-def _spool_errors() -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise OutputError(
-            f"cannot keep the vectors in a temporary file: {error.strerror}",
-            fix="set TMPDIR to a folder with more room, or write to a file: -o vectors.npy",
-        ) from error

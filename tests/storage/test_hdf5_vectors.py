@@ -23,6 +23,7 @@ from elmo_cli.config import DType
 from elmo_cli.errors import ConfigError, ModelError
 from elmo_cli.storage.convert import import_model
 from elmo_cli.storage.hdf5_vectors import HDF5Writer
+from elmo_cli.storage.vectors import SentenceRows
 
 LINES = ["The ferry left .", "", "two", "The ferry left ."]
 
@@ -42,7 +43,8 @@ def write(
     """Write heads and vectors."""
     with HDF5Writer(stream, row_shape, dtype, pooled=pooled) as writer:
         for head, vectors in sentences:
-            writer.write(head, vectors)
+            text = str(head.get("text", " ".join(head.get("tokens", []))))
+            writer.write(head, vectors, SentenceRows(1, 1, text, [], [], []))
             writer.flush()
 
 
@@ -152,7 +154,7 @@ def test_the_stream_may_be_a_pipe() -> None:
         reader = threading.Thread(target=lambda: received.append(end.read()))
         reader.start()
         with os.fdopen(target, "wb") as stream, HDF5Writer(stream, (16,), "float32") as writer:
-            writer.write({"text": "a"}, vectors)
+            writer.write({"text": "a"}, vectors, SentenceRows(1, 1, "a", [], [], []))
         reader.join()
     np.testing.assert_array_equal(h5py.File(io.BytesIO(received[0]))["0"][()], vectors)
 

@@ -38,9 +38,9 @@ def config(tiny_config: BiLMConfig) -> ModelConfig:
 
 @pytest.fixture
 def folder(tmp_path: Path, model: LanguageModel, config: ModelConfig) -> Path:
-    write_config(tmp_path, config)
-    write_vocabulary(tmp_path, VOCABULARY)
     write_weights(tmp_path, model, "float32")
+    write_vocabulary(tmp_path, VOCABULARY)
+    write_config(tmp_path, config)
     return tmp_path
 
 
@@ -114,7 +114,10 @@ def test_the_bilm_is_loaded_without_the_softmax(folder: Path, config: ModelConfi
 
 def test_without_a_softmax_no_words_can_be_predicted(folder: Path, config: ModelConfig) -> None:
     message = message_of(load_language_model, folder, replace(config, vocabulary_size=None))
-    assert message == f"{folder}: the model has no softmax, so it predicts no words"
+    assert message == (
+        f"{folder}: the model has no softmax, so it predicts no words\n"
+        "  fix: take a model of `elmo train`, or convert it again from weights with a softmax and vocab.txt"
+    )
 
 
 def test_a_missing_tensor_is_named(folder: Path, config: ModelConfig) -> None:
