@@ -17,6 +17,7 @@ from elmo_cli.errors import ModelError, Place
 
 _WEIGHT_SUFFIXES = (".hdf5", ".h5")
 _VOCABULARY_NAMES = ("vocab.txt", "vocab.txt.gz")
+_ASCII_WHITE_SPACE = " \t\r\v\f"
 _ENCRYPTED = 1  # bit of a zip entry's flags
 
 
@@ -82,7 +83,11 @@ def read_options(path: Path) -> dict[str, Any]:
 
 
 def read_vocabulary_lines(path: Path) -> list[str]:
-    """Read a bilm-tf vocabulary, stripped line by line as bilm-tf does; its placeholder ``!!!MAXTERMID`` is skipped."""
+    """Read a bilm-tf vocabulary, one type a line; its placeholder ``!!!MAXTERMID`` is skipped.
+
+    Lines are stripped of ASCII white space alone. bilm-tf strips all white space, and so would make one type of two
+    that differ in a no-break space (U+00A0); it parts tokens at such characters, so it never reads one of that type.
+    """
     try:
         raw = path.read_bytes()
         text = (gzip.decompress(raw) if path.suffix == ".gz" else raw).decode("utf-8")
@@ -90,7 +95,7 @@ def read_vocabulary_lines(path: Path) -> list[str]:
         raise ModelError(f"cannot be read: {error}", where=Place(str(path))) from error
     except UnicodeDecodeError as error:
         raise ModelError(f"is not UTF-8: {error.reason} at byte {error.start}", where=Place(str(path))) from error
-    lines = [line.strip() for line in text.removesuffix("\n").split("\n")]
+    lines = [line.strip(_ASCII_WHITE_SPACE) for line in text.removesuffix("\n").split("\n")]
     return [line for line in lines if line != "!!!MAXTERMID"]
 
 

@@ -11,12 +11,15 @@ from typing import Any
 from elmo_cli.config import BiLMConfig, bilm_config_from_json
 from elmo_cli.errors import ModelError, Place
 from elmo_cli.storage.files import write_text_whole
+from elmo_cli.storage.fingerprints import check_sums, sums_of
 from elmo_cli.storage.registry import CONFIG_FILE
 from elmo_cli.text.vocabulary import Vocabulary, vocabulary_from_text, vocabulary_to_text
 
 FORMAT = 1
+WEIGHTS_FILE = "model.safetensors"
 VOCABULARY_FILE = "vocab.txt"
 CARD_FILE = "README.md"
+MODEL_FILES = (CONFIG_FILE, WEIGHTS_FILE, VOCABULARY_FILE, CARD_FILE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +45,15 @@ class ModelConfig:
 
 
 def write_config(folder: Path, config: ModelConfig) -> None:
-    """Write ``config.json``."""
+    """Write ``config.json``, after all other files: it holds the sums of weights and vocabulary."""
+    sums = sums_of(folder / WEIGHTS_FILE, folder / VOCABULARY_FILE)
     data = {
         "format": FORMAT,
         "bilm": config.bilm.to_json(),
         "tokenizer": config.tokenizer,
         "vocabulary_size": config.vocabulary_size,
         "provenance": config.provenance,
+        **({"sums": sums} if sums else {}),
     }
     write_text_whole(folder / CONFIG_FILE, json.dumps(data, indent=2, ensure_ascii=False) + "\n")
 
@@ -57,7 +62,8 @@ def read_config(folder: Path) -> ModelConfig:
     """Read ``config.json``.
 
     Raises:
-        ModelError: it is missing, not JSON, of a later format, or describes no shape.
+        ModelError: it is missing, not JSON, of a later format, describes no shape, or is not of the same model as the
+            weights or the vocabulary.
     """
     path = folder / CONFIG_FILE
     try:
@@ -70,6 +76,7 @@ def read_config(folder: Path) -> ModelConfig:
                 where=Place(str(path)),
                 fix="install a newer elmo-cli",
             )
+        check_sums(dict(data.get("sums") or {}), folder / WEIGHTS_FILE, folder / VOCABULARY_FILE)
         return ModelConfig(
             bilm=_shape(data["bilm"], Place(str(path))),
             tokenizer=dict(data.get("tokenizer") or {}),
@@ -105,6 +112,12 @@ def read_vocabulary(folder: Path, config: ModelConfig) -> Vocabulary:
     path = folder / VOCABULARY_FILE
     try:
         vocabulary = vocabulary_from_text(path.read_bytes().decode("utf-8"), str(path))
+    except FileNotFoundError as error:
+        raise ModelError(
+            f"cannot be read: {error.strerror}; it says which words the softmax predicts",
+            where=Place(str(path)),
+            fix=f"convert the model again with its {VOCABULARY_FILE}",
+        ) from error
     except OSError as error:
         raise ModelError(f"cannot be read: {error.strerror}", where=Place(str(path))) from error
     except UnicodeDecodeError as error:
@@ -114,3 +127,18 @@ def read_vocabulary(folder: Path, config: ModelConfig) -> Vocabulary:
             f"has {len(vocabulary)} types, the model's softmax {config.vocabulary_size}", where=Place(str(path))
         )
     return vocabulary
+
+
+def require_softmax(folder: Path, config: ModelConfig) -> int:
+    """Return the size of a model's softmax.
+
+    Raises:
+        ModelError: it has none, as one converted from weights made for embedding alone.
+    """
+    if config.vocabulary_size is None:
+        raise ModelError(
+            "the model has no softmax, so it predicts no words",
+            where=Place(str(folder)),
+            fix=f"take a model of `elmo train`, or convert it again from weights with a softmax and {VOCABULARY_FILE}",
+        )
+    return config.vocabulary_size
