@@ -18,7 +18,7 @@ FLOORS = {
     "storage": 3,
     **dict.fromkeys(("training", "embedding", "mixing", "neighbors", "evaluation"), 4),
     **dict.fromkeys(("probes", "tasks"), 5),
-    **dict.fromkeys(("commands", "__init__", "__main__", "spacy_component"), 6),
+    **dict.fromkeys(("commands", "__init__", "__main__", "spacy_component", "sklearn_vectorizer"), 6),
 }
 HEAVY = {"torch", "spacy", "numpy", "h5py", "safetensors", "rich", "jaxtyping"}
 PICKLERS = {"pickle", "cPickle", "_pickle", "dill", "cloudpickle", "joblib", "shelve", "marshal"}
@@ -145,6 +145,14 @@ def test_the_command_line_loads_nothing_heavy(arguments: tuple[str, ...]) -> Non
 
 def test_the_help_of_a_command_loads_nothing_heavy() -> None:
     assert HEAVY.isdisjoint(modules_loaded("-m", "elmo_cli", "embed", "--help"))
+
+
+def test_embedding_does_not_load_the_compiler_of_torch(tmp_path: Path) -> None:
+    text = tmp_path / "line.txt"
+    text.write_text("The ferry left .\n", encoding="utf-8")
+    loaded = modules_loaded("-m", "elmo_cli", "embed", str(text), "-o", str(tmp_path / "line.npy"), "--input", "tokens")
+    assert "torch" in loaded
+    assert {"torch._dynamo", "torch._inductor", "spacy"}.isdisjoint(loaded)  # seconds, for nothing
 
 
 def test_the_manual_pages_are_fresh() -> None:

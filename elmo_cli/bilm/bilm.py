@@ -46,18 +46,18 @@ class BiLM(nn.Module):
         """The biLSTM layers, bottom first."""
         return cast(list[BiLSTMLayer], list(self.layers))
 
-    @property
-    def dtype(self) -> torch.dtype:
-        """Type of the weights, float32 but in tests."""
-        return self.token_encoder.embedding.weight.dtype
-
     def prepare(self, precision: Precision = "float32") -> None:
         """Make inference faster on the device where the weights are, which must never change again.
+
+        Weights of float64 stay as they are, for they are there to be exact.
 
         Raises:
             ConfigError: the device does not compute in this precision.
         """
-        check_precision(precision, self.token_encoder.embedding.weight.device)
+        weight = self.token_encoder.embedding.weight
+        check_precision(precision, weight.device)
+        if weight.dtype != torch.float32:
+            return
         for layer in self.lstm_layers:
             layer.prepare(precision)
 

@@ -25,7 +25,8 @@ class CharCNN(nn.Module):
     def __init__(self, config: CharCNNConfig, output_dim: int) -> None:
         super().__init__()
         self.config = config
-        self.embedding = nn.Embedding(CHARACTER_COUNT, config.embedding_dim)
+        # Made of a tensor: to draw values for one without storage, as loading would, torch loads its compiler (1.3 s).
+        self.embedding = nn.Embedding.from_pretrained(torch.empty(CHARACTER_COUNT, config.embedding_dim), freeze=False)
         self.convolutions = nn.ModuleList(
             nn.Conv1d(config.embedding_dim, count, width) for width, count in config.filters
         )

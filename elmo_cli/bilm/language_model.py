@@ -60,10 +60,13 @@ class LanguageModel(nn.Module):
         the full softmax.
         """
         packing = pack(batch.lengths).to(batch.tokens.device)
-        types = self._type_vectors(batch.chars)
-        # As an embedding look-up, whose gradient adds up a type's occurrences faster than indexing's does.
-        x = nn.functional.embedding(batch.tokens[packing.order], types)
-        forward, backward = self.bilm.language_model_states(x, packing)
+        # A frozen biLM keeps nothing for a backward pass that never comes.
+        learns = any(parameter.requires_grad for parameter in self.bilm.parameters())
+        with torch.set_grad_enabled(torch.is_grad_enabled() and learns):
+            types = self._type_vectors(batch.chars)
+            # As an embedding look-up, whose gradient adds up a type's occurrences faster than indexing's does.
+            x = nn.functional.embedding(batch.tokens[packing.order], types)
+            forward, backward = self.bilm.language_model_states(x, packing)
         targets = batch.targets[packing.order]
         first = packing.sentence_count
         forward, forward_targets = forward.index_select(0, packing.previous), targets[first:]
