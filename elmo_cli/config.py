@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from elmo_cli.errors import ConfigError, ModelError
 
@@ -13,6 +13,10 @@ DType = Literal["float32", "float16"]
 DTYPES: tuple[DType, ...] = ("float32", "float16")  # in which weights and vectors are stored; the arithmetic is float32
 Precision = Literal["float32", "bfloat16", "float16", "int8"]
 PRECISIONS: tuple[Precision, ...] = ("float32", "bfloat16", "float16", "int8")  # of the LSTMs' products while embedding
+TrainingPrecision = Literal["float32", "bfloat16", "float16"]
+TRAINING_PRECISIONS: tuple[TrainingPrecision, ...] = ("float32", "bfloat16", "float16")  # the same while training
+Recipe = Literal["adam", "bilm-tf"]
+UNROLL_STEPS = 20  # of bilm-tf: tokens of each stream a step, and what its loss is multiplied with
 
 
 def _require(holds: bool, message: str) -> None:
@@ -173,6 +177,24 @@ class Limits:
         )
 
 
+FINETUNING_RATE = 0.001  # of Adam, at its highest; a quarter of training's
+
+
+@dataclass(frozen=True, slots=True)
+class FinetuneSettings:
+    """What fine-tuning does beyond training, and what it keeps of its base."""
+
+    freeze: str = "none"  # parts that are not trained, as `freeze.read_frozen` takes them
+    l2sp: float = 0.0  # strength of the pull back to the base's weights; 0 for none
+    extend_vocab: int = 0  # word types added to the base's vocabulary, at most
+    softmax_epochs: int | None = None  # of a fresh softmax, where the base has none; None: by the size of the text
+
+    def __post_init__(self) -> None:
+        _require(0 <= self.l2sp < math.inf, f"l2sp is {self.l2sp}; it must be at least 0 and finite")
+        _require(self.extend_vocab >= 0, f"extend_vocab is {self.extend_vocab}; it must be at least 0")
+        _require(self.softmax_epochs is None or self.softmax_epochs > 0, f"softmax_epochs is {self.softmax_epochs}")
+
+
 @dataclass(frozen=True, slots=True)
 class TrainingSettings:
     """How a biLM is trained. Every default holds from 20 sentences to hundreds of millions of tokens."""
@@ -181,8 +203,15 @@ class TrainingSettings:
     epochs: int | None = None  # None: by the size of the text
     max_steps: int | None = None
     max_time_s: float | None = None  # seconds of training, over all resumed parts
-    batch_tokens: int | None = None  # a step, sentence markers included; None: a hundredth of the text, 128 to 1024
-    learning_rate: float = 0.004  # of Adam, at its highest
+    # Of one process's part of a step, sentence markers included. None: a hundredth of the text, 128 to 1024; with
+    # `stream` 2,560.
+    batch_tokens: int | None = None
+    accumulate: int = 1  # parts of a step that a process computes one after the other
+    processes: int = 1  # that the run began with; with others it goes on in the same steps
+    recipe: Recipe = "adam"
+    stream: bool = False  # read the text as endless streams and carry the state on
+    precision: TrainingPrecision = "float32"  # of the products of char CNN and LSTMs
+    learning_rate: float = 0.004  # of the optimizer, at its highest
     warmup_steps: int = 100
     dropout: float = 0.1  # at the places of bilm-tf
     clip_norm: float = 1.0  # of the gradient of the mean loss
@@ -197,7 +226,8 @@ class TrainingSettings:
 
     def __post_init__(self) -> None:
         preset(self.preset)
-        for name in ("epochs", "max_steps", "max_time_s", "batch_tokens", "negatives", "vocab_size", "min_count"):
+        counts = ("epochs", "max_steps", "batch_tokens", "negatives", "vocab_size", "min_count")
+        for name in (*counts, "max_time_s", "accumulate", "processes"):
             value = getattr(self, name)
             _require(value is None or value > 0, f"{name} is {value}; it must be more than 0")
         _require(self.max_sentence_tokens > 0, f"max_sentence_tokens is {self.max_sentence_tokens}")
@@ -208,3 +238,23 @@ class TrainingSettings:
         _require(0 <= self.dropout < 1, f"dropout is {self.dropout}; it must be at least 0 and less than 1")
         _require(self.clip_norm > 0, f"clip_norm is {self.clip_norm}; it must be more than 0")
         _require(self.weights_dtype in DTYPES, f"weights_dtype is {self.weights_dtype!r}, not {' or '.join(DTYPES)}")
+        _require(self.recipe in get_args(Recipe), f"recipe is {self.recipe!r}, not {' or '.join(get_args(Recipe))}")
+        _require(self.precision in TRAINING_PRECISIONS, f"precision is {self.precision!r}, not one of training")
+        _require(
+            not self.stream or self.accumulate == self.processes == 1,
+            "streams are read by one process, a whole step at once",
+        )
+
+    @property
+    def gradient_factor(self) -> float:
+        """What the mean loss is multiplied with for its gradient; bilm-tf adds up the steps of its windows."""
+        return float(UNROLL_STEPS) if self.recipe == "bilm-tf" else 1.0
+
+
+RECIPES: dict[str, TrainingSettings] = {
+    "adam": TrainingSettings(),
+    # bin/train_elmo.py of bilm-tf.
+    "bilm-tf": TrainingSettings(
+        recipe="bilm-tf", learning_rate=0.2, warmup_steps=0, clip_norm=10.0, negatives=8192, dropout=0.1
+    ),
+}

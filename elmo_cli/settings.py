@@ -33,6 +33,18 @@ def available_cpus() -> int:
     return os.cpu_count() or 1
 
 
+def launched() -> tuple[int, int, int] | None:
+    """Return what ``torchrun`` says of this process: its rank, the number of processes, its rank on this machine.
+
+    None where it was not launched so.
+    """
+    try:
+        rank, size, local_rank = (int(os.environ[name]) for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK"))
+    except (KeyError, ValueError):
+        return None
+    return rank, size, local_rank
+
+
 def calm_threads() -> None:
     """Let waiting threads of torch's arithmetic sleep. To be called before torch is loaded.
 

@@ -40,6 +40,7 @@ def _own_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
             patch.setenv(name, str(home / name.lower()))
         patch.setenv("ELMO_CACHE", str(home / "elmo-cache"))
         patch.setenv("HOME", str(home))
+        patch.setenv("ELMO_WORKERS", "0")  # spaCy is loaded here already; the tests of the workers ask for some
         yield
 
 

@@ -95,13 +95,16 @@ class BiLSTMLayer(nn.Module):
         Args:
             x: the layer's input, each direction in its own reading order.
             packing: layout of the rows.
-            state: to start from, overwritten by where each sentence ends; None for zeros. Not for training.
+            state: to start from, overwritten by where each sentence ends; None for zeros. No gradient goes into it.
         """
         bias = self.run_time_bias()
         clips = (self.config.cell_clip, self.config.projection_clip)
         weights = (self.input_weight, self.recurrent_weight, bias, self.projection)
         if torch.is_grad_enabled():
-            output: Tensor = LSTMFunction.apply(x, *weights, packing, *clips)  # type: ignore[no-untyped-call]
+            carried = None if state is None else (state.hidden, state.cell)
+            output: Tensor = LSTMFunction.apply(  # type: ignore[no-untyped-call]
+                *_reduced(x, *weights), packing, *clips, carried
+            )
             return output
         if isinstance(self._prepared, PreparedPair):
             state = state or self.zero_state(packing.sentence_count)
@@ -149,6 +152,15 @@ class BiLSTMLayer(nn.Module):
         offset = torch.zeros_like(self.bias)
         offset[:, cell_dim : 2 * cell_dim] = FORGET_BIAS
         return self.bias + offset
+
+
+def _reduced(*tensors: Tensor | None) -> tuple[Tensor | None, ...]:
+    """Return tensors in the type that autocast asks for, if it is on: it does not look into functions of our own."""
+    kind = next(tensor.device.type for tensor in tensors if tensor is not None)
+    if not torch.is_autocast_enabled(kind):
+        return tensors
+    dtype = torch.get_autocast_dtype(kind)
+    return tuple(None if tensor is None else tensor.to(dtype) for tensor in tensors)
 
 
 def run_lstm(

@@ -33,6 +33,7 @@ class _Kept:
         cells: [..., rows, cell] a step, after the clip.
         squashed: their tanh.
         unprojected: [..., rows, cell], what the projection reads.
+        first_cell: [..., sentences, cell], before the first step; None for zeros.
     """
 
     inputs: Tensor
@@ -40,6 +41,7 @@ class _Kept:
     cells: list[Tensor]
     squashed: list[Tensor]
     unprojected: Tensor
+    first_cell: Tensor | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,20 +58,23 @@ class _Layer:
 
 
 class LSTMFunction(torch.autograd.Function):
-    """``apply(x, input_weight, recurrent_weight, bias, projection, packing, cell_clip, projection_clip)``.
+    """``apply(x, input_weight, recurrent_weight, bias, projection, packing, cell_clip, projection_clip, state)``.
 
-    Takes and returns what `lstm.run_lstm` does.
+    Takes and returns what `lstm.run_lstm` does. The state is a pair of hidden states and cells, or None; it is
+    overwritten by where the sentences end, and takes no gradient.
     """
 
     @staticmethod
     def forward(ctx: Any, x: Float[Tensor, "2 rows dim"], *layer: Any) -> Float[Tensor, "2 rows dim"]:  # noqa: ANN401
         """Run both directions and keep what `_Kept` says."""
-        ctx.layer = _Layer(*layer)
+        *settings, state = layer
+        ctx.layer = _Layer(*settings)
         ctx.kept = {}
         output = torch.empty_like(x)
 
         def run(direction: Direction) -> None:
-            ctx.kept[direction] = _forward(ctx.layer, direction, x[direction], output[direction])
+            own = None if state is None else (state[0][direction], state[1][direction])
+            ctx.kept[direction] = _forward(ctx.layer, direction, x[direction], output[direction], own)
 
         each_direction(run, x.device)
         ctx.save_for_backward(output)
@@ -77,7 +82,7 @@ class LSTMFunction(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:  # noqa: ANN401
-        """Return the gradients of the five tensors, and None for the three settings."""
+        """Return the gradients of the five tensors, and None for the three settings and the state."""
         layer: _Layer = ctx.layer
         (output,) = ctx.saved_tensors
         d_output = gradients[0].clone(memory_format=torch.contiguous_format)
@@ -92,7 +97,7 @@ class LSTMFunction(torch.autograd.Function):
                     whole[direction] = part
 
         each_direction(run, output.device)
-        return d_x, *d_weights, None, None, None
+        return d_x, *d_weights, None, None, None, None
 
 
 def _forward(
@@ -100,8 +105,9 @@ def _forward(
     direction: Direction,
     x: Float[Tensor, "*directions rows dim"],
     output: Float[Tensor, "*directions rows dim"],
+    state: tuple[Tensor, Tensor] | None,
 ) -> _Kept:
-    """Compute one direction or both, into ``output``."""
+    """Compute one direction or both, into ``output``, and the final state into ``state``."""
     dim, cell_dim = x.shape[-1], layer.bias.shape[-1] // 4
     double = torch.ones_like(layer.bias[0])
     double[3 * cell_dim :] = 2  # tanh(j) = 2 sigmoid(2 j) - 1
@@ -110,9 +116,10 @@ def _forward(
     projection = None if layer.projection is None else layer.projection[direction]
     inputs = x.new_empty(*x.shape[:-1], 2 * dim)
     inputs[..., :dim] = x
-    inputs[..., : layer.packing.sentence_count, dim:] = 0
-    kept = _Kept(inputs, [], [], [], x.new_empty(*x.shape[:-1], cell_dim))
-    c = None
+    inputs[..., : layer.packing.sentence_count, dim:] = 0 if state is None else state[0]
+    first_cell = None if state is None else state[1].to(x.dtype, copy=True)
+    kept = _Kept(inputs, [], [], [], x.new_empty(*x.shape[:-1], cell_dim), first_cell)
+    c = first_cell
     sizes = layer.packing.step_sizes
     start = 0
     for size, next_size in zip_longest(sizes, sizes[1:], fillvalue=0):
@@ -130,6 +137,8 @@ def _forward(
             if layer.projection_clip is not None:
                 h.clamp_(-layer.projection_clip, layer.projection_clip)
         output[..., start:end, :] = h
+        if state is not None:  # a sentence that has ended keeps what it ended with
+            state[0][..., :size, :], state[1][..., :size, :] = h, c
         inputs[..., end : end + next_size, dim:] = h[..., :next_size, :]
         kept.gates.append(gates)
         kept.cells.append(c)
@@ -196,8 +205,9 @@ def _gate_gradients(
         torch.mul(d_c, j, out=d_i)
         torch.mul(d_c, i, out=d_j)
         _tanh_backward(d_j, j, grad_input=d_j)
-        if t > 0:
-            torch.mul(d_c, kept.cells[t - 1][..., : sizes[t], :], out=d_f)
+        before = kept.cells[t - 1] if t > 0 else kept.first_cell
+        if before is not None:
+            torch.mul(d_c, before[..., : sizes[t], :], out=d_f)
         else:
             d_f.zero_()  # the cell before the first token is zero
         d_sigmoids = now[..., : 3 * cell_dim]

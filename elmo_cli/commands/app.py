@@ -15,7 +15,11 @@ from elmo_cli import settings
 from elmo_cli.commands import console
 from elmo_cli.commands.convert import convert
 from elmo_cli.commands.embed import embed
+from elmo_cli.commands.finetune import finetune
 from elmo_cli.commands.info import info
+from elmo_cli.commands.perplexity import perplexity
+from elmo_cli.commands.runs import runs
+from elmo_cli.commands.surprisal import surprisal
 from elmo_cli.commands.train import train
 from elmo_cli.errors import DataError, ElmoError, Place
 
@@ -70,9 +74,13 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command()(train)
+app.command()(finetune)
 app.command()(embed)
+app.command()(perplexity)
+app.command()(surprisal)
 app.command()(convert)
 app.command()(info)
+app.command()(runs)
 
 
 def _print_version(value: bool) -> None:

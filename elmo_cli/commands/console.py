@@ -1,9 +1,11 @@
 """What the commands say: answers on stdout, everything else on stderr. The only module that prints."""
 
+import json
 import sys
 import time
+from collections.abc import Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TextIO
 
 from elmo_cli.errors import ElmoError, Interrupted
 
@@ -15,7 +17,28 @@ _LINE_S = 30.0  # between progress lines where stderr is no terminal
 
 def answer(text: str) -> None:
     """Print a line of the command's answer."""
-    print(text)
+    print(_encodable(text, sys.stdout))
+
+
+def answer_json(value: dict[str, Any]) -> None:
+    """Print an object as one line of JSON."""
+    answer(json.dumps(value, ensure_ascii=False, allow_nan=False))
+
+
+def answer_table(rows: Sequence[Sequence[str]], *, left: Sequence[int] = (0,)) -> None:
+    """Print rows of cells in aligned columns: those of words to the left, the others, which are numbers, to the right.
+
+    Args:
+        rows: the header first.
+        left: numbers of the columns of words, from 0.
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = [
+            cell.ljust(width) if number in left else cell.rjust(width)
+            for number, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        answer("  ".join(cells).rstrip())
 
 
 def error(problem: ElmoError | str) -> None:
@@ -29,9 +52,13 @@ def interrupted() -> None:
 
 
 def _say(text: str) -> None:
-    # A terminal in another encoding must not turn a message into a second error.
-    encoding = sys.stderr.encoding or "utf-8"
-    print(text.encode(encoding, "backslashreplace").decode(encoding), file=sys.stderr, flush=True)
+    print(_encodable(text, sys.stderr), file=sys.stderr, flush=True)
+
+
+def _encodable(text: str, stream: TextIO) -> str:
+    """Return text that a stream in another encoding takes, and with it file names that are not UTF-8."""
+    encoding = stream.encoding or "utf-8"
+    return text.encode(encoding, "backslashreplace").decode(encoding)
 
 
 class ConsoleReporter:

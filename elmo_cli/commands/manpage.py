@@ -27,6 +27,14 @@ _EXAMPLES: Final = {
         ),
         ("Go on after Ctrl-C", "elmo train --resume models/wiki"),
     ],
+    "elmo-finetune": [
+        ("One epoch, as models/wiki-reviews/", "elmo finetune reviews.txt -m wiki"),
+        (
+            "With the words of the domain, and an eye on what is forgotten",
+            "elmo finetune reviews.txt -m wiki --extend-vocab 5000 --l2sp 10 --general news.txt",
+        ),
+        ("Published weights, converted", "elmo finetune reviews.txt -m original -o original-reviews"),
+    ],
     "elmo-embed": [
         (
             "One row a token, and a table that says what each row is",
@@ -34,10 +42,26 @@ _EXAMPLES: Final = {
         ),
         ("In a pipeline", "zcat news.gz | elmo embed -f jsonl | head -1"),
         ("All layers, one vector a line", "elmo embed file.txt --layers all --pool mean -o lines.npy"),
+        ("A file for each text of a folder, in two goes", "elmo embed corpus/ --out-dir vectors/ --skip-existing"),
     ],
     "elmo-convert": [
         ("Weights of AllenNLP", "elmo convert options.json weights.hdf5 -o original"),
         ("Back again, with a check", "elmo convert original -o there/ --to allennlp --check"),
+    ],
+    "elmo-perplexity": [
+        ("Two texts and both together, by the bundled model", "elmo perplexity dev.txt test.txt"),
+        ("One figure", "elmo perplexity test.txt -m wiki --json | jq .both"),
+    ],
+    "elmo-surprisal": [
+        ("A row a token", "elmo surprisal story.txt > story.tsv"),
+        (
+            "A row a word of a table of stimuli, whose columns are kept",
+            "elmo surprisal items.tsv --text-col sentence --words -o items-surprisal.tsv",
+        ),
+    ],
+    "elmo-runs": [
+        ("All trainings below models/", "elmo runs"),
+        ("The ones that were interrupted", "elmo runs --json | jq -r 'select(.state == \"interrupted\").name'"),
     ],
     "elmo-info": [
         ("The bundled model", "elmo info small-en"),

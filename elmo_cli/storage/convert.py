@@ -25,12 +25,13 @@ from elmo_cli.storage.model_card import model_card
 from elmo_cli.storage.model_dir import (
     CARD_FILE,
     VOCABULARY_FILE,
+    WEIGHTS_FILE,
     ModelConfig,
     read_config,
     write_config,
     write_vocabulary,
 )
-from elmo_cli.storage.weights import WEIGHTS_FILE, checked_weights
+from elmo_cli.storage.weights import checked_weights
 from elmo_cli.text.vocabulary import Vocabulary, vocabulary_from_text
 
 OPTIONS_FILE = "options.json"

@@ -7,7 +7,9 @@ from elmo_cli.storage.model_dir import ModelConfig
 
 def model_card(name: str, config: ModelConfig) -> str:
     """Return the text of a model's README.md."""
-    return "\n".join([f"# {name}", "", *_summary(config), *_text(config), *_quality(config), *_use(name), ""])
+    return "\n".join(
+        [f"# {name}", "", *_summary(config), *_text(config), *_quality(config), *_adaptation(config), *_use(name), ""]
+    )
 
 
 def _summary(config: ModelConfig) -> list[str]:
@@ -22,10 +24,15 @@ def _summary(config: ModelConfig) -> list[str]:
         "LSTM": f"{lstm.cell_dim} cells projected to {lstm.projection_dim}, {lstm.layers} layers a direction",
         "char CNN": f"{filters}; {cnn.highway_layers} highway layers; reads {cnn.max_characters - 2} bytes of a word",
         "vocabulary": f"{config.vocabulary_size:,} word types" if config.vocabulary_size else "none",
-        "parent": config.provenance.get("parent"),
+        "parent": _parent(config),
         "made": " ".join(str(config.provenance.get(key, "")) for key in ("tool", "created")).strip(),
     }
     return ["| | |", "|---|---|", *(f"| {key} | {value} |" for key, value in rows.items() if value), ""]
+
+
+def _parent(config: ModelConfig) -> str | None:
+    parent = config.provenance.get("parent")
+    return f"{parent['name']}, weights of SHA-256 `{parent['sha256']}`" if parent else None
 
 
 def _text(config: ModelConfig) -> list[str]:
@@ -65,6 +72,36 @@ def _quality(config: ModelConfig) -> list[str]:
         f"| {found['oov_rate']:.2%} |",
         "",
     ]
+
+
+def _adaptation(config: ModelConfig) -> list[str]:
+    """Return the perplexities before and after fine-tuning, a row a text, as in Table 7 of Peters et al. (2018)."""
+    made: dict[str, Any] = config.provenance.get("finetuning", {})
+    if not made:
+        return []
+    extended = f"; {made['words_added']:,} words were added to its vocabulary" if made["words_added"] else ""
+    pulled = f"; all were drawn back to it with a strength of {made['l2sp']:g} (L2-SP)" if made["l2sp"] else ""
+    kept = "" if made["best_step"] else " No step was better than the base, so that these are its weights."
+    found: dict[str, dict[str, Any]] = made["perplexity"]
+    columns = {"base": "before", "start": "before, with this model's softmax", "after": "after"}
+    shown = [name for name in columns if any(name in figures for figures in found.values())]
+    names = {"domain": "this domain, held out", "general": "general text"}
+    rows = [[names[name], *(_figure(figures.get(column)) for column in shown)] for name, figures in found.items()]
+    return [
+        "## Fine-tuning",
+        "",
+        "Perplexity of both directions before and after, and the share of tokens outside the vocabulary. Frozen parts",
+        f"of the base: {made['freeze']}{pulled}{extended}.{kept}",
+        "",
+        f"| text | {' | '.join(columns[name] for name in shown)} |",
+        "|" + "---|" * (len(shown) + 1),
+        *(f"| {' | '.join(row)} |" for row in rows),
+        "",
+    ]
+
+
+def _figure(found: dict[str, Any] | None) -> str:
+    return f"{found['both']:,.2f} ({found['oov_rate']:.2%})" if found else ""
 
 
 def _use(name: str) -> list[str]:

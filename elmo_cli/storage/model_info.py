@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from elmo_cli.storage.model_dir import ModelConfig, read_config
-from elmo_cli.storage.weights import WEIGHTS_FILE, checked_weights, tensor_shapes
+from elmo_cli.storage.model_dir import WEIGHTS_FILE, ModelConfig, read_config
+from elmo_cli.storage.weights import checked_weights, tensor_shapes
 
 _DTYPES = {"F32": "float32", "F16": "float16", "BF16": "bfloat16"}
 

@@ -1,34 +1,36 @@
 """A training run's folder: its settings, its metrics, and checkpoints from which it goes on exactly."""
 
 import json
-import os
 import shutil
 import tomllib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from elmo_cli.errors import ModelError, OutputError, Place
+from elmo_cli.storage.checkpoints import (
+    Checkpoint,
+    forget_checkpoints,
+    has_checkpoint,
+    load_checkpoint,
+    load_newest_checkpoint,
+    save_checkpoint,
+    with_remedy,
+)
 from elmo_cli.storage.files import output_error, write_bytes_whole, write_text_whole
+from elmo_cli.storage.locks import is_free
 from elmo_cli.storage.registry import is_model
-
-if TYPE_CHECKING:
-    from torch import Tensor
+from elmo_cli.storage.tensorboard import EventWriter
 
 RUN_FOLDER = "run"
 SETTINGS_FILE = "settings.toml"
-_KEPT_CHECKPOINTS = 2  # the newest may turn out damaged after a crash of the machine
+METRICS_FILE = "metrics.jsonl"
+FINETUNE_TABLE = "finetune"  # of the settings of a run that starts from a model
+_LOCK_FILE = "lock"
+_FINISHED_FILE = "finished"
 
 Settings = Mapping[str, Mapping[str, Any]]  # TOML tables of plain values
-
-
-@dataclass(frozen=True, slots=True)
-class Checkpoint:
-    """All that a run needs to go on: tensors by name, and plain values (position, counters, best so far)."""
-
-    tensors: "dict[str, Tensor]"
-    values: dict[str, Any]
 
 
 class RunDir:
@@ -40,6 +42,7 @@ class RunDir:
 
     def __init__(self, model_folder: Path) -> None:
         self.path = model_folder / RUN_FOLDER
+        self._events: EventWriter | None = None
 
     def create(self, settings: Settings) -> None:
         """Make the folder and write the settings down."""
@@ -50,8 +53,49 @@ class RunDir:
         # Names of files need not be UTF-8; `settings` reads their bytes back.
         write_bytes_whole(self.path / SETTINGS_FILE, to_toml(settings).encode("utf-8", errors="surrogateescape"))
 
+    @contextmanager
+    def under_way(self) -> Iterator[None]:
+        """Mark the run as under way while the block runs, and as finished if it ends without an exception.
+
+        The mark is a lock that goes with its process, whatever ends that; so nobody has to guess from times of files.
+
+        Raises:
+            OutputError: another process has this run under way, or the folder cannot be written.
+        """
+        try:
+            lock = (self.path / _LOCK_FILE).open("a")
+        except OSError as error:
+            raise output_error(self.path / _LOCK_FILE, error) from error
+        with lock:
+            if not is_free(lock, alone=True):
+                raise self._running()
+            (self.path / _FINISHED_FILE).unlink(missing_ok=True)
+            yield
+            write_text_whole(self.path / _FINISHED_FILE, "")
+
+    @property
+    def state(self) -> str:
+        """``running``, ``finished`` or ``interrupted``."""
+        with suppress(OSError), (self.path / _LOCK_FILE).open() as lock:
+            if not is_free(lock, alone=False):
+                return "running"
+        return "finished" if (self.path / _FINISHED_FILE).exists() else "interrupted"
+
+    def _running(self) -> OutputError:
+        return OutputError(
+            "another process has this run under way",
+            where=Place(str(self.path.parent)),
+            fix="wait for it or stop it, or choose another -o",
+        )
+
     def remove(self) -> None:
-        """Remove what an earlier run left here."""
+        """Remove what an earlier run left here.
+
+        Raises:
+            OutputError: the run is still under way, or cannot be removed.
+        """
+        if self.state == "running":
+            raise self._running()
         try:
             if self.path.exists():
                 shutil.rmtree(self.path)
@@ -72,42 +116,57 @@ class RunDir:
         except (OSError, ValueError) as error:
             raise ModelError(f"cannot be read: {error}", where=Place(str(path))) from error
 
+    def metrics(self) -> list[dict[str, Any]]:
+        """Return the lines of ``metrics.jsonl``; one that a crash has cut short, or that is being written, is left out.
+
+        Raises:
+            ModelError: the file cannot be read.
+        """
+        path = self.path / METRICS_FILE
+        try:
+            lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+        except OSError as error:
+            raise ModelError(f"cannot be read: {error.strerror}", where=Place(str(path))) from error
+        return [json.loads(line) for line in lines if _step_of(line) is not None]
+
     def add_metrics(self, values: Mapping[str, Any]) -> None:
-        """Append a line to ``metrics.jsonl``."""
-        path = self.path / "metrics.jsonl"
+        """Append a line to ``metrics.jsonl``, and the same to the events of `write_events`."""
+        path = self.path / METRICS_FILE
         try:
             with path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(values) + "\n")
+            if self._events is not None:
+                self._events.add(values)
         except OSError as error:
             raise output_error(path, error) from error
 
-    def save(self, checkpoint: Checkpoint) -> None:
-        """Write a checkpoint beside the older ones, then remove all but the newest two.
-
-        The folder gets its name only when everything in it is on the disk.
-        """
-        from safetensors.torch import save
-
-        final = self.path / f"checkpoint-{checkpoint.values['step']:09d}"
-        building = self.path / f".{final.name}.part"
+    def write_events(self, step: int) -> None:
+        """Write metrics from now on as TensorBoard's events too; those of later steps than ``step`` no longer count."""
         try:
-            shutil.rmtree(building, ignore_errors=True)
-            building.mkdir()
-            write_bytes_whole(building / "tensors.safetensors", save(checkpoint.tensors))
-            write_text_whole(building / "values.json", json.dumps(checkpoint.values, indent=2) + "\n")
-            if final.exists():  # the same step saved twice, for instance at the end of a run and when it is resumed
-                shutil.rmtree(final)
-            os.rename(building, final)
+            self._events = EventWriter(self.path, first_step=step + 1)
         except OSError as error:
-            raise output_error(final, error) from error
-        finally:
-            shutil.rmtree(building, ignore_errors=True)
-        for old in self._checkpoints()[_KEPT_CHECKPOINTS:]:
-            shutil.rmtree(old, ignore_errors=True)
+            raise output_error(self.path, error) from error
+
+    @property
+    def has_events(self) -> bool:
+        """Whether an earlier part of the run has written events."""
+        return any(self.path.glob("events.out.tfevents.*"))
+
+    def save(self, checkpoint: Checkpoint, *, keep: Collection[int] = ()) -> None:
+        """Write a checkpoint, as `save_checkpoint` does; beside the newest two, those of the steps ``keep`` are kept.
+
+        Raises:
+            OutputError: it cannot be written; the older ones are as they were.
+        """
+        save_checkpoint(self.path, checkpoint, keep=keep)
+
+    def with_remedy(self, problem: OutputError, go_on: str) -> OutputError:
+        """Return a problem that stops the run, with what is kept of it and how to go on."""
+        return with_remedy(self.path, problem, go_on)
 
     def keep_metrics(self, last_step: int) -> None:
         """Drop the metrics of later steps, which are about to be made again, and a line that a crash has cut short."""
-        path = self.path / "metrics.jsonl"
+        path = self.path / METRICS_FILE
         if not path.exists():
             return
         kept = [line for line in path.read_text(encoding="utf-8", errors="replace").splitlines() if line]
@@ -115,32 +174,27 @@ class RunDir:
         write_text_whole(path, "".join(f"{line}\n" for line in kept))
 
     def load_newest(self) -> tuple[Checkpoint, list[str]] | None:
-        """Return the newest checkpoint that can be read and the names of damaged newer ones; None if there is none.
+        """Return the newest checkpoint that is undamaged and the names of damaged newer ones; None if there is none.
 
         Raises:
             ModelError: there are checkpoints, and all of them are damaged.
         """
-        from safetensors import SafetensorError
-        from safetensors.torch import load
+        return load_newest_checkpoint(self.path)
 
-        damaged: list[str] = []
-        for folder in self._checkpoints():
-            try:
-                values = json.loads((folder / "values.json").read_text(encoding="utf-8"))
-                return Checkpoint(load((folder / "tensors.safetensors").read_bytes()), values), damaged
-            except (OSError, ValueError, SafetensorError):
-                damaged.append(folder.name)
-        if damaged:
-            raise ModelError(
-                f"no checkpoint can be read; damaged: {', '.join(damaged)}",
-                where=Place(str(self.path)),
-                fix="start over with --force",
-            )
-        return None
+    def has_checkpoint(self, step: int) -> bool:
+        """Tell whether there is a checkpoint of a step."""
+        return has_checkpoint(self.path, step)
 
-    def _checkpoints(self) -> list[Path]:
-        """Return the checkpoints' folders, newest first; the step in the name has a fixed width."""
-        return sorted(self.path.glob("checkpoint-*"), reverse=True)
+    def load(self, step: int) -> Checkpoint | None:
+        """Return the checkpoint of a step; None if there is none or it is damaged."""
+        return load_checkpoint(self.path, step)
+
+    def go_back(self, step: int) -> None:
+        """Drop metrics and checkpoints of later steps, which are about to be made again."""
+        self.keep_metrics(step)
+        forget_checkpoints(self.path, step)
+        if self._events is not None:
+            self.write_events(step)
 
 
 def _step_of(line: str) -> int | None:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from elmo_cli.config import BiLMConfig
 from elmo_cli.errors import ModelError, Place
 from elmo_cli.storage.files import whole_file
-from elmo_cli.storage.model_dir import ModelConfig
+from elmo_cli.storage.fingerprints import sign
+from elmo_cli.storage.model_dir import WEIGHTS_FILE, ModelConfig, require_softmax
 from elmo_cli.text.characters import CHARACTER_COUNT
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from elmo_cli.bilm.bilm import BiLM
     from elmo_cli.bilm.language_model import LanguageModel
 
-WEIGHTS_FILE: Final = "model.safetensors"
 _FLOATS: Final = ("F32", "F16", "BF16")  # as safetensors calls the types that weights are stored in
 
 
@@ -81,7 +81,8 @@ def write_weights(folder: Path, model: "LanguageModel", dtype: str) -> None:
         for name, tensor in model.state_dict().items()
     }
     with whole_file(folder / WEIGHTS_FILE) as file:
-        file.write(save(tensors, metadata={"format": "pt"}))
+        for part in sign(save(tensors, metadata={"format": "pt"})):
+            file.write(part)
 
 
 def load_bilm(folder: Path, config: ModelConfig) -> "BiLM":
@@ -110,10 +111,9 @@ def load_language_model(folder: Path, config: ModelConfig) -> "LanguageModel":
 
     from elmo_cli.bilm.language_model import LanguageModel
 
-    if config.vocabulary_size is None:
-        raise ModelError("the model has no softmax, so it predicts no words", where=Place(str(folder)))
+    vocabulary_size = require_softmax(folder, config)
     with torch.device("meta"):
-        model = LanguageModel(config.bilm, config.vocabulary_size)
+        model = LanguageModel(config.bilm, vocabulary_size)
     _load_into(model, folder, config, prefix="bilm.")
     return model.eval()
 

@@ -18,6 +18,8 @@ class Plan:
         cut_words: share of word types longer than the model reads.
         oov_rate: share of training tokens outside the vocabulary.
         heldout_oov_rate: the same of the held-out text.
+        name: of the preset, or of the model that is fine-tuned.
+        base_types: word types whose rows of the softmax are that model's.
         unigram_perplexity: of the held-out text, predicted by word frequency alone.
         memory_bytes: estimate of the peak.
     """
@@ -38,7 +40,8 @@ class Plan:
     parameters: int
     softmax_parameters: int
     negatives: int | None
-    preset: str
+    name: str
+    base_types: int
     epochs: int
     steps: int
     steps_an_epoch: int
@@ -57,13 +60,19 @@ class Plan:
         return [
             f"text        {self.tokens:,} tokens in {self.sentences:,} sentences, {self.types:,} types{cut}{spelled}",
             f"held out    {heldout}",
-            f"vocabulary  {self.vocabulary_size:,} types (count >= {self.min_count}); outside it: "
+            f"vocabulary  {self.vocabulary_size:,} types ({self._origin()}); outside it: "
             f"{self.oov_rate:.2%} of the training tokens, {self.heldout_oov_rate:.2%} of the held-out tokens",
-            f"model       {self.preset}: {self.parameters:,} parameters, {self.softmax_parameters:,} of the {softmax}",
+            f"model       {self.name}: {self.parameters:,} parameters, {self.softmax_parameters:,} of the {softmax}",
             f"training    {self.steps:,} steps ({self.epochs} x {self.steps_an_epoch:,}){limit}; "
             f"about {self.memory_bytes / 1e6:,.0f} MB of memory",
             f"unigram     held-out perplexity {self.unigram_perplexity:,.1f} by word frequency alone",
         ]
+
+    def _origin(self) -> str:
+        added = self.vocabulary_size - self.base_types
+        if not self.base_types:
+            return f"count >= {self.min_count}"
+        return f"of {self.name}, {added:,} added" if added else f"of {self.name}"
 
 
 def make_plan(session: Session) -> Plan:
@@ -90,7 +99,8 @@ def make_plan(session: Session) -> Plan:
         parameters=sum(p.numel() for p in session.model.bilm.parameters()),
         softmax_parameters=softmax,
         negatives=settings.negatives if session.is_sampled else None,
-        preset=settings.preset,
+        name=settings.preset if session.start is None else session.start.base,
+        base_types=0 if session.start is None else session.start.kept_types,
         epochs=choices.epochs,
         steps=min(steps, settings.max_steps or steps),
         steps_an_epoch=choices.steps_an_epoch,

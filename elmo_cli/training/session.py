@@ -1,9 +1,11 @@
 """Everything a training run works with, made from a corpus and settings: text, held-out text, vocabulary, model."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from elmo_cli.bilm.language_model import Batch, LanguageModel
 from elmo_cli.config import BiLMConfig, TrainingSettings, preset
@@ -12,6 +14,8 @@ from elmo_cli.text.corpus import Corpus
 from elmo_cli.text.vocabulary import SPECIALS, Vocabulary, build_vocabulary
 from elmo_cli.training.batches import BatchMaker, Pieces, cut_pieces, epoch_batches, split_by_budget
 from elmo_cli.training.heldout import Frequencies, count_types, split_heldout, target_frequencies
+from elmo_cli.training.l2sp import Anchor
+from elmo_cli.training.stream_reader import STREAM_TOKENS, stream_steps
 
 _MIN_COUNT_TOKENS = 10_000  # below this much text every type counts; above it a type seen once trains <UNK>
 _TARGET_TOKENS = 20_000_000  # what a run of default length reads in all, if the text is no larger than that
@@ -27,16 +31,59 @@ class Choices:
     """What the settings leave to the size of the text, chosen.
 
     Attributes:
-        batch_tokens: tokens a step, markers included.
+        batch_tokens: tokens of a part of a step, markers included.
+        parts: of a step, over all processes.
         min_count: times a word type of the softmax occurs, at least.
         epochs: passes over the text.
         steps_an_epoch: batches of one pass.
     """
 
     batch_tokens: int
+    parts: int
     min_count: int
     epochs: int
     steps_an_epoch: int
+
+    @property
+    def step_tokens(self) -> int:
+        """Tokens of a whole step."""
+        return self.batch_tokens * self.parts
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What a model was before this run, if its weights are not fresh.
+
+    Attributes:
+        base: name of the model they come from.
+        kept_types: first rows of the softmax that are the base's; 0 for a fresh softmax.
+        added_types: rows added to them.
+        l2sp: strength of the pull back to these weights.
+    """
+
+    base: str
+    kept_types: int = 0
+    added_types: int = 0
+    l2sp: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class RunText:
+    """The text of a run, divided, and the choices that follow from its size.
+
+    Attributes:
+        corpus: the training text; `pieces` says which of it is trained on.
+        heldout_corpus: the text measured on, the same corpus when a part of it was held out.
+        heldout_is_training: nothing could be spared, so the training text itself is measured.
+        choices: what the settings leave open.
+    """
+
+    corpus: Corpus
+    pieces: Pieces
+    heldout_corpus: Corpus
+    heldout_pieces: Pieces
+    heldout_is_training: bool
+    choices: Choices
 
 
 @dataclass(frozen=True)
@@ -45,28 +92,57 @@ class Session:
 
     Attributes:
         settings: as asked for.
-        choices: what they leave open.
-        corpus: the training text; `pieces` says which of it is trained on.
-        heldout_corpus: the text measured on, the same corpus when a part of it was held out.
-        heldout_is_training: nothing could be spared, so the training text itself is measured.
+        text: to train and to measure on.
         vocabulary: of the softmax.
         frequencies: of the training targets.
         heldout_frequencies: of the targets measured on.
-        model: with fresh weights.
+        model: as the run begins.
+        start: where its weights come from; None for fresh ones.
     """
 
     settings: TrainingSettings
-    choices: Choices
-    config: BiLMConfig
-    corpus: Corpus
-    pieces: Pieces
-    heldout_corpus: Corpus
-    heldout_pieces: Pieces
-    heldout_is_training: bool
+    text: RunText
     vocabulary: Vocabulary
     frequencies: Frequencies
     heldout_frequencies: Frequencies
     model: LanguageModel
+    start: Start | None = None
+
+    @property
+    def config(self) -> BiLMConfig:
+        """Shape of the model."""
+        return self.model.bilm.config
+
+    @property
+    def choices(self) -> Choices:
+        """What the settings leave open, chosen."""
+        return self.text.choices
+
+    @property
+    def corpus(self) -> Corpus:
+        """The training text."""
+        return self.text.corpus
+
+    @property
+    def pieces(self) -> Pieces:
+        """What of the training text is trained on."""
+        return self.text.pieces
+
+    @property
+    def heldout_pieces(self) -> Pieces:
+        """What is measured on."""
+        return self.text.heldout_pieces
+
+    @property
+    def heldout_is_training(self) -> bool:
+        """Whether nothing could be spared, so that the training text itself is measured."""
+        return self.text.heldout_is_training
+
+    def anchor(self) -> Anchor | None:
+        """Return what draws the weights back to what they are now; None where nothing does."""
+        if self.start is None or not self.start.l2sp:
+            return None
+        return Anchor(self.model, self.start.l2sp, self.start.kept_types)
 
     @property
     def decided_settings(self) -> TrainingSettings:
@@ -87,15 +163,22 @@ class Session:
 
     def heldout_batches(self, *, whole: bool) -> list[Batch]:
         """Return the batches to measure on: a fixed sample of about 20,000 tokens, or all of them."""
-        pieces = np.arange(len(self.heldout_pieces))
         lengths = self.heldout_pieces.lengths
+        pieces = np.arange(len(lengths))
         if not whole and lengths.sum() > _SAMPLE_TOKENS:
             pieces = np.random.default_rng(0).permutation(pieces)
             pieces = pieces[: int(np.searchsorted(lengths[pieces].cumsum(), _SAMPLE_TOKENS)) + 1]
-        pieces = pieces[np.argsort(lengths[pieces], kind="stable")]
-        characters = self.config.char_cnn.max_characters
-        maker = BatchMaker(self.heldout_corpus, self.heldout_pieces, self.vocabulary, characters)
-        return [maker(part) for part in split_by_budget(pieces, lengths[pieces], _MEASURED_TOKENS)]
+        return list(self.measuring_batches(self.text.heldout_corpus, self.heldout_pieces, pieces))
+
+    def measuring_batches(
+        self, corpus: Corpus, pieces: Pieces, numbers: NDArray[np.int64] | None = None
+    ) -> Iterator[Batch]:
+        """Yield batches of pieces of a text, of like length, to measure on; of all of them if none are named."""
+        numbers = np.arange(len(pieces)) if numbers is None else numbers
+        lengths = pieces.lengths
+        numbers = numbers[np.argsort(lengths[numbers], kind="stable")]
+        maker = BatchMaker(corpus, pieces, self.vocabulary, self.config.char_cnn.max_characters)
+        return (maker(part) for part in split_by_budget(numbers, lengths[numbers], _MEASURED_TOKENS))
 
 
 def open_session(corpus: Corpus, heldout: Corpus | None, settings: TrainingSettings) -> Session:
@@ -109,50 +192,77 @@ def open_session(corpus: Corpus, heldout: Corpus | None, settings: TrainingSetti
     Raises:
         DataError: no word is frequent enough for the vocabulary.
     """
+    text = divide_text(corpus, heldout, settings)
+    vocabulary = counted_vocabulary(text, settings)
+    frequencies = target_frequencies(corpus, text.pieces, vocabulary)
+    model = _fresh_model(preset(settings.preset), vocabulary, frequencies, settings)
+    return make_session(text, settings, vocabulary, frequencies, model)
+
+
+def make_session(
+    text: RunText,
+    settings: TrainingSettings,
+    vocabulary: Vocabulary,
+    frequencies: Frequencies,
+    model: LanguageModel,
+    start: Start | None = None,
+) -> Session:
+    """Put a session together; the frequencies are those of the training text."""
+    return Session(
+        settings=settings,
+        text=text,
+        vocabulary=vocabulary,
+        frequencies=frequencies,
+        heldout_frequencies=target_frequencies(text.heldout_corpus, text.heldout_pieces, vocabulary),
+        model=model,
+        start=start,
+    )
+
+
+def divide_text(corpus: Corpus, heldout: Corpus | None, settings: TrainingSettings) -> RunText:
+    """Choose what is held out, if no text is given for that, and make the choices that follow from the text's size."""
     sentences, spared = split_heldout(corpus, settings.seed)
     if heldout is not None:
         sentences = np.sort(np.concatenate((sentences, spared)))
         spared = np.arange(heldout.info.sentences)
-    else:
-        heldout = corpus
     is_training = len(spared) == 0
+    measured = sentences if is_training else spared
     pieces = cut_pieces(corpus, sentences, settings.max_sentence_tokens)
-    heldout_pieces = cut_pieces(heldout, sentences if is_training else spared, settings.max_sentence_tokens)
-    choices = _decide(settings, pieces)
-    vocabulary = _vocabulary(corpus, pieces, choices.min_count, settings.vocab_size)
-    config = preset(settings.preset)
-    frequencies = target_frequencies(corpus, pieces, vocabulary)
-    return Session(
-        settings=settings,
-        choices=choices,
-        config=config,
+    return RunText(
         corpus=corpus,
         pieces=pieces,
-        heldout_corpus=heldout,
-        heldout_pieces=heldout_pieces,
+        heldout_corpus=heldout or corpus,
+        heldout_pieces=cut_pieces(heldout or corpus, measured, settings.max_sentence_tokens),
         heldout_is_training=is_training,
-        vocabulary=vocabulary,
-        frequencies=frequencies,
-        heldout_frequencies=target_frequencies(heldout, heldout_pieces, vocabulary),
-        model=_fresh_model(config, vocabulary, frequencies, settings),
+        choices=_decide(settings, pieces),
     )
+
+
+def new_model(config: BiLMConfig, vocabulary_size: int, settings: TrainingSettings) -> LanguageModel:
+    """Return a model without values yet, whose softmax is sampled or not, as the settings say."""
+    sampled = vocabulary_size > settings.sampled_above and settings.negatives < vocabulary_size
+    return LanguageModel(config, vocabulary_size, dropout=settings.dropout, sparse=sampled)
 
 
 def _fresh_model(
     config: BiLMConfig, vocabulary: Vocabulary, frequencies: Frequencies, settings: TrainingSettings
 ) -> LanguageModel:
-    size = len(vocabulary)
-    sampled = size > settings.sampled_above and settings.negatives < size
-    model = LanguageModel(config, size, dropout=settings.dropout, sparse=sampled)
+    model = new_model(config, len(vocabulary), settings)
     generator = torch.Generator().manual_seed(settings.seed)
     model.bilm.initialise(generator)
     model.softmax.initialise(generator, torch.from_numpy(frequencies.log_relative()).float())
     return model
 
 
-def _vocabulary(corpus: Corpus, pieces: Pieces, min_count: int, size: int) -> Vocabulary:
-    counts = count_types(corpus, pieces)
-    vocabulary = build_vocabulary(corpus.all_type_texts, counts, min_count=min_count, max_size=size)
+def counted_vocabulary(text: RunText, settings: TrainingSettings) -> Vocabulary:
+    """Return the word types of the training text that are frequent enough.
+
+    Raises:
+        DataError: there is none.
+    """
+    corpus, min_count = text.corpus, text.choices.min_count
+    counts = count_types(corpus, text.pieces)
+    vocabulary = build_vocabulary(corpus.all_type_texts, counts, min_count=min_count, max_size=settings.vocab_size)
     if len(vocabulary) == len(SPECIALS):
         raise DataError(
             f"no word occurs {min_count} times in the text",
@@ -167,13 +277,19 @@ def _decide(settings: TrainingSettings, pieces: Pieces) -> Choices:
     tokens = pieces.token_count
     smallest, largest = _BATCH_TOKENS
     batch_tokens = settings.batch_tokens or max(smallest, min(largest, tokens // 100))
-    steps = sum(1 for _ in epoch_batches(pieces.lengths, batch_tokens, seed=settings.seed, epoch=0))
+    parts = settings.accumulate * settings.processes
+    if settings.stream:
+        batch_tokens = settings.batch_tokens or STREAM_TOKENS
+        steps = stream_steps(pieces, batch_tokens)
+    else:
+        steps = sum(1 for _ in epoch_batches(pieces.lengths, batch_tokens * parts, seed=settings.seed, epoch=0))
     least, most = _EPOCHS
     epochs = max(least, min(most, round(_TARGET_TOKENS / tokens)), -(-_MIN_STEPS // steps))
     if settings.max_steps is not None:
         epochs = -(-settings.max_steps // steps)
     return Choices(
         batch_tokens=batch_tokens,
+        parts=parts,
         min_count=settings.min_count or (2 if tokens >= _MIN_COUNT_TOKENS else 1),
         epochs=settings.epochs or epochs,
         steps_an_epoch=steps,

@@ -6,9 +6,10 @@ from types import FrameType, TracebackType
 
 
 class StopSignals:
-    """While entered, the first SIGINT or SIGTERM is only noted; a second one interrupts at once.
+    """While entered, the first SIGINT or SIGTERM is only noted; a second SIGINT interrupts at once.
 
-    Outside the main thread, where no handler can be set, nothing is changed.
+    A second SIGTERM does not: batch systems and launchers send several, and the first may be followed by others while
+    its checkpoint is being written. Outside the main thread, where no handler can be set, nothing is changed.
 
     Attributes:
         received: number of the first signal; None as long as there was none.
@@ -16,6 +17,7 @@ class StopSignals:
 
     def __init__(self) -> None:
         self.received: int | None = None
+        self._interrupted = False
         self._old: dict[signal.Signals, object] = {}
 
     def __enter__(self) -> "StopSignals":
@@ -31,6 +33,8 @@ class StopSignals:
             signal.signal(number, handler)  # type: ignore[arg-type]
 
     def _note(self, number: int, frame: FrameType | None) -> None:
-        if self.received is not None:
-            raise KeyboardInterrupt
-        self.received = number
+        if number == signal.SIGINT:
+            if self._interrupted:
+                raise KeyboardInterrupt
+            self._interrupted = True
+        self.received = self.received or number

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from elmo_cli.text.prepare import TextOptions
+from elmo_cli.text.reader import TextOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,9 +12,11 @@ class TextSources:
     Attributes:
         corpora: files to train on, as `sources.find_sources` returns them.
         heldout: files to measure on; empty to hold out a part of the corpora.
-        options: how both are read.
+        options: how all are read.
+        general: files to measure on before and after fine-tuning, to see what is forgotten.
     """
 
     corpora: tuple[str, ...]
     heldout: tuple[str, ...]
     options: TextOptions
+    general: tuple[str, ...] = ()

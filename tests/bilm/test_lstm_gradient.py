@@ -9,7 +9,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from elmo_cli.bilm import lstm as lstm_module
 from elmo_cli.bilm import lstm_gradient as gradient_module
-from elmo_cli.bilm.lstm import BiLSTMLayer
+from elmo_cli.bilm.lstm import BiLSTMLayer, LSTMState
 from elmo_cli.bilm.lstm_gradient import LSTMFunction
 from elmo_cli.bilm.packing import Packing, pack
 from elmo_cli.config import LSTMConfig
@@ -69,16 +69,22 @@ def threads(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
             monkeypatch.setattr(module, "each_direction", lambda compute, device: compute(...))
 
 
-def loop(layer: BiLSTMLayer, x: Tensor, lengths: tuple[int, ...]) -> Tensor:
-    """Return the hidden states of packed ``x`` [2, rows, dim], one sentence, direction and step at a time."""
+def loop(layer: BiLSTMLayer, x: Tensor, lengths: tuple[int, ...], state: LSTMState | None = None) -> Tensor:
+    """Return the hidden states of packed ``x`` [2, rows, dim], one sentence, direction and step at a time.
+
+    ``state``, in the order of the packing's columns, is started from and left as it is.
+    """
     order = pack(lengths).order.tolist()
     row_of = {position: row for row, position in enumerate(order)}
     bias = layer.run_time_bias()
     found: dict[tuple[int, int], Tensor] = {}
     for direction in (0, 1):
         start = 0
-        for length in lengths:
+        for sentence, length in enumerate(lengths):
             c, h = x.new_zeros(layer.config.cell_dim), x.new_zeros(layer.config.projection_dim)
+            if state is not None:
+                column = pack(lengths).columns.tolist().index(sentence)
+                c, h = state.cell[direction, column], state.hidden[direction, column]
             for position in range(start, start + length):
                 row = row_of[position]
                 c, h = step(layer, direction, x=x[direction, row], bias=bias[direction], state=(c, h))
@@ -156,7 +162,7 @@ def test_gradients_equal_finite_differences(name: str) -> None:
 
     def apply(x: Tensor, *weights: Tensor) -> Tensor:
         projection = weights[3] if len(weights) > 3 else None
-        return LSTMFunction.apply(x, *weights[:3], projection, drawn.packing, *clips)
+        return LSTMFunction.apply(x, *weights[:3], projection, drawn.packing, *clips, None)
 
     # Steps of 1e-6 would go wrong only at a value that lies as near to its clip, and none does.
     assert torch.autograd.gradcheck(apply, (drawn.x, *layer.parameters()))

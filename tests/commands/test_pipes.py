@@ -43,6 +43,16 @@ def test_a_reader_that_has_enough_is_no_error(shell: Shell, model: Path, here: P
     assert (answer.text.split(), answer.stderr) == (["1", "0"], "")
 
 
+def test_three_commands_of_which_the_last_has_enough_end_quietly(shell: Shell, model: Path, here: Path) -> None:
+    line = (
+        f'for n in 1 2 3 4; do cat "$2"; done | elmo -q embed -m "$1" {TOKENS} -f jsonl | head -2 | wc -l; '
+        'echo "${PIPESTATUS[@]}"'
+    )
+    answer = shell(line, model, DATA / "harbour.txt", folder=here)
+    lines, codes = answer.text.splitlines()
+    assert (int(lines), codes.split()[1:], answer.stderr) == (2, ["0", "0", "0"], "")
+
+
 def test_a_full_disk_behind_a_redirect_is_an_error(shell: Shell, model: Path, text: Path, here: Path) -> None:
     answer = shell(f"elmo embed text.txt -m $1 {TOKENS} > /dev/full", model, folder=here)
     assert answer.code == 1

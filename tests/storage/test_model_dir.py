@@ -1,5 +1,6 @@
 """A model's folder: what is written is read back, and whatever is wrong with a folder is named."""
 
+import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -226,3 +227,31 @@ def test_a_vocabulary_that_is_not_utf_8_is_told_with_the_byte(folder: Path, conf
     path = folder / "vocab.txt"
     path.write_bytes(b"<S>\n</S>\n<UNK>\n\xff\n")
     assert message_of(read_vocabulary, folder, config) == f"{path}: is not UTF-8: invalid start byte at byte 15"
+
+
+def test_weights_of_another_model_are_not_taken_for_those_of_the_config(folder: Path, model: LanguageModel) -> None:
+    other = LanguageModel(model.bilm.config, len(VOCABULARY))
+    other.load_state_dict({name: tensor + 1 for name, tensor in model.state_dict().items()})
+    write_weights(folder, other, "float32")
+    assert message_of(read_config, folder) == (
+        f"{folder}: config.json is of another model than model.safetensors; perhaps a training was killed as it "
+        f"replaced one\n  fix: go on with: elmo train --resume {folder}, or take a whole copy of the model"
+    )
+
+
+def test_a_vocabulary_of_another_model_is_not_taken_for_that_of_the_config(folder: Path) -> None:
+    write_vocabulary(folder, Vocabulary((*VOCABULARY.types[:-1], "boat")))
+    assert "config.json is of another model than vocab.txt" in message_of(read_config, folder)
+
+
+def test_weights_written_by_another_tool_need_no_sum(folder: Path, config: ModelConfig) -> None:
+    change_tensors(folder, lambda tensors: tensors)
+    assert read_config(folder) == config
+
+
+def test_the_sum_of_the_weights_is_that_of_all_behind_the_header(folder: Path) -> None:
+    content = (folder / "model.safetensors").read_bytes()
+    behind = content[8 + int.from_bytes(content[:8], "little") :]
+    sums = json.loads((folder / "config.json").read_text())["sums"]
+    assert sums["model.safetensors"] == hashlib.sha256(behind).hexdigest()
+    assert sums["vocab.txt"] == hashlib.sha256((folder / "vocab.txt").read_bytes()).hexdigest()

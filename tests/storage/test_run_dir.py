@@ -2,6 +2,7 @@
 
 import json
 import os
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -11,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from elmo_cli.errors import ModelError, OutputError
-from elmo_cli.storage.run_dir import Checkpoint, RunDir, find_run, refuse_existing_model, to_toml
+from elmo_cli.storage.checkpoints import Checkpoint
+from elmo_cli.storage.run_dir import RunDir, find_run, refuse_existing_model, to_toml
 
 plain_text = st.text(st.characters(exclude_categories=["Cs"]))
 bare_key = st.from_regex(r"[A-Za-z0-9_-]+", fullmatch=True)
@@ -148,6 +150,60 @@ def test_a_damaged_newest_checkpoint_gives_way_to_the_one_before(run: RunDir, na
     if kept is not None:
         path.write_bytes(content[:kept])
     assert step_of(run) == (5, ["checkpoint-000000006"])
+
+
+@pytest.mark.parametrize("name", ["tensors.safetensors", "values.json", "SHA256SUMS"])
+def test_a_checkpoint_of_which_one_bit_has_changed_is_damaged(run: RunDir, name: str) -> None:
+    run.save(checkpoint(5))
+    run.save(checkpoint(6))
+    path = run.path / "checkpoint-000000006" / name
+    content = bytearray(path.read_bytes())
+    content[-3] ^= 1
+    path.write_bytes(content)
+    assert step_of(run) == (5, ["checkpoint-000000006"])
+
+
+def test_the_sums_are_those_of_sha256sum(run: RunDir) -> None:
+    run.save(checkpoint(5))
+    folder = run.path / "checkpoint-000000005"
+    assert subprocess.run(["sha256sum", "--check", "--strict", "SHA256SUMS"], cwd=folder).returncode == 0
+
+
+def test_a_kill_while_a_checkpoint_takes_the_place_of_another_loses_neither(
+    run: RunDir, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run.save(checkpoint(5))
+    rename, done = Path.rename, 0
+
+    def once(path: Path, target: Path) -> Path:
+        nonlocal done
+        done += 1
+        if done > 1:
+            raise KeyboardInterrupt
+        return rename(path, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "rename", once)
+        with pytest.raises(KeyboardInterrupt):
+            run.save(checkpoint(5))
+    assert step_of(run) == (5, [])
+    run.save(checkpoint(6))
+    assert checkpoints_of(run) == ["checkpoint-000000006"]
+
+
+def test_checkpoints_that_are_asked_for_are_kept_beside_the_newest_two(run: RunDir) -> None:
+    for step in (5, 6, 7, 8):
+        run.save(checkpoint(step), keep=[5])
+    assert checkpoints_of(run) == [f"checkpoint-{step:09d}" for step in (5, 7, 8)]
+
+
+def test_going_back_drops_what_came_after(run: RunDir) -> None:
+    for step in (5, 6, 7):
+        run.save(checkpoint(step))
+        run.add_metrics({"step": step})
+    run.go_back(6)
+    assert checkpoints_of(run) == ["checkpoint-000000006"]
+    assert [line["step"] for line in run.metrics()] == [5, 6]
 
 
 def test_where_every_checkpoint_is_damaged_they_are_named(run: RunDir) -> None:

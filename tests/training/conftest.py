@@ -19,7 +19,8 @@ DATA = Path(__file__).parent.parent / "data"
 def corpus_of(tmp_path_factory: pytest.TempPathFactory) -> "Callable[..., Corpus]":
     """Prepare sentences of tokens: lines of text, each with a space between tokens."""
     from elmo_cli.reporting import SilentReporter
-    from elmo_cli.text.prepare import TextOptions, prepare_corpus
+    from elmo_cli.text.prepare import prepare_corpus
+    from elmo_cli.text.reader import TextOptions
 
     folder = tmp_path_factory.mktemp("corpora")
 

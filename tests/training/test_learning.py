@@ -7,7 +7,7 @@ import torch
 
 from elmo_cli.config import TrainingSettings
 from elmo_cli.reporting import SilentReporter
-from elmo_cli.text.prepare import TextOptions
+from elmo_cli.text.reader import TextOptions
 from elmo_cli.training.run import TrainingResult, Workplace, start_training
 from elmo_cli.training.sources import TextSources
 

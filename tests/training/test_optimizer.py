@@ -1,14 +1,15 @@
-"""One update of the weights, against Adam written out by hand, and the course of the learning rate."""
+"""One update of the weights, against Adam and Adagrad written out by hand, and the course of the learning rate."""
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import pytest
 import torch
 from torch import Tensor
 
 from elmo_cli.bilm.language_model import LanguageModel
-from elmo_cli.config import BiLMConfig, TrainingSettings
+from elmo_cli.config import RECIPES, BiLMConfig, TrainingSettings
 from elmo_cli.training.optimizer import Optimizer, learning_rate
 
 VOCABULARY_SIZE = 11
@@ -131,6 +132,39 @@ def test_a_sparse_update_is_adam_on_the_rows_used(tiny_config: BiLMConfig) -> No
     torch.testing.assert_close(model.softmax.weight.detach().double(), expected, atol=1e-6, rtol=0)
 
 
+def adagrad(weight: Tensor, gradients: Sequence[Tensor]) -> Tensor:
+    """Return a weight after one update for each gradient, with TensorFlow's Adagrad as bilm-tf uses it, in float64."""
+    weight, total = weight.double(), torch.ones(())
+    for gradient in gradients:
+        total = total + gradient.double() ** 2
+        weight = weight - RATE * gradient.double() / total.sqrt()
+    return weight
+
+
+@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
+def test_the_recipe_of_bilm_tf_updates_with_adagrad(tiny_config: BiLMConfig, sparse: bool) -> None:
+    model = make_model(tiny_config, sparse=sparse)
+    before = [parameter.detach().clone() for parameter in model.parameters()]
+    steps = [random_gradients(model, seed) for seed in range(3)]
+    optimizer = Optimizer(model, replace(RECIPES["bilm-tf"], clip_norm=1e9))
+    for number, gradients in enumerate(steps):
+        set_gradients(model, gradients)
+        if sparse:
+            model.softmax.weight.grad = sparse_gradient(model, [1, number, 1], number)
+            place = next(i for i, p in enumerate(model.parameters()) if p is model.softmax.weight)
+            gradients[place] = model.softmax.weight.grad.to_dense()
+        optimizer.update(RATE)
+    assert_weights(model, (adagrad(weight, own) for weight, *own in zip(before, *steps, strict=True)))
+
+
+def test_the_scale_of_the_loss_is_taken_out_again(model: LanguageModel) -> None:
+    gradients = random_gradients(model, 0)
+    set_gradients(model, [gradient * 1024 for gradient in gradients])
+    before = [parameter.detach().clone() for parameter in model.parameters()]
+    assert Optimizer(model, UNCLIPPED).update(RATE, 1024.0) == pytest.approx(norm_of(gradients), rel=1e-5)
+    assert_weights(model, (adam(weight, [own]) for weight, own in zip(before, gradients, strict=True)))
+
+
 def test_a_sparse_update_leaves_the_other_rows_alone(tiny_config: BiLMConfig) -> None:
     model = make_model(tiny_config, sparse=True)
     optimizer = Optimizer(model, UNCLIPPED)
@@ -184,6 +218,10 @@ def test_a_state_that_was_taken_over_goes_on_as_if_never_stopped(tiny_config: Bi
 def test_the_rate_rises_over_the_warm_up_and_falls_to_a_fiftieth(step: int, share_done: float, rate: float) -> None:
     settings = TrainingSettings(learning_rate=0.4, warmup_steps=10)
     assert learning_rate(settings, step, share_done) == pytest.approx(rate)
+
+
+def test_the_recipe_of_bilm_tf_has_one_rate_throughout() -> None:
+    assert {learning_rate(RECIPES["bilm-tf"], step, step / 100) for step in (0, 50, 100)} == {0.2}
 
 
 def test_without_a_warm_up_the_rate_begins_at_its_highest() -> None:

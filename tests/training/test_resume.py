@@ -1,12 +1,15 @@
 """A run that was stopped goes on bit for bit, and a run that diverges keeps what it had."""
 
 import json
+import shutil
 import signal
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
+from outcomes import result_of
 
 from elmo_cli.bilm.dropout import SeededDropout
 from elmo_cli.bilm.language_model import LanguageModel
@@ -15,7 +18,7 @@ from elmo_cli.errors import DataError, Interrupted, ModelError, TrainingDiverged
 from elmo_cli.reporting import SilentProgress, SilentReporter
 from elmo_cli.storage.model_dir import read_config
 from elmo_cli.storage.weights import load_language_model
-from elmo_cli.text.prepare import TextOptions
+from elmo_cli.text.reader import TextOptions
 from elmo_cli.training.run import TrainingResult, Workplace, resume_training, start_training
 from elmo_cli.training.sources import TextSources
 
@@ -25,6 +28,7 @@ FULL = TrainingSettings(preset="tiny", max_steps=STEPS, batch_tokens=36, warmup_
 SAMPLED = TrainingSettings(
     preset="tiny", max_steps=STEPS, batch_tokens=36, warmup_steps=5, sampled_above=10, negatives=30
 )
+STREAM = replace(SAMPLED, stream=True, batch_tokens=80, recipe="bilm-tf", learning_rate=0.2, clip_norm=10.0)
 
 
 class Stopping(SilentReporter):
@@ -73,21 +77,7 @@ def interrupt(folder: Path, settings: TrainingSettings, steps: Sequence[int]) ->
             resume(folder, Stopping(step)) if number else start(folder, settings, Stopping(step))
 
 
-def result_of(folder: Path) -> dict[str, object]:
-    """Return all of a finished run that may not depend on time: weights, optimizer, vocabulary, perplexities."""
-    config = json.loads((folder / "config.json").read_text())
-    (checkpoint,) = sorted((folder / "run").glob("checkpoint-*"))[-1:]
-    metrics = [json.loads(line) for line in (folder / "run" / "metrics.jsonl").read_text().splitlines()]
-    return {
-        "weights": (folder / "model.safetensors").read_bytes(),
-        "checkpoint": (checkpoint / "tensors.safetensors").read_bytes(),
-        "vocabulary": (folder / "vocab.txt").read_bytes(),
-        "perplexity": config["provenance"]["heldout"],
-        "metrics": [{key: value for key, value in line.items() if key != "seconds"} for line in metrics],
-    }
-
-
-@pytest.fixture(scope="module", params=[FULL, SAMPLED], ids=["full", "sampled"])
+@pytest.fixture(scope="module", params=[FULL, SAMPLED, STREAM], ids=["full", "sampled", "stream"])
 def settings(request: pytest.FixtureRequest) -> TrainingSettings:
     return request.param
 
@@ -163,6 +153,7 @@ def test_a_damaged_newest_checkpoint_costs_only_the_steps_since_the_one_before(t
 def test_a_run_without_a_checkpoint_starts_from_the_beginning(tmp_path: Path) -> None:
     folder = tmp_path / "model"
     interrupt(folder, FULL, [1])
+    shutil.rmtree(folder / "run" / "checkpoint-000000000")
     (folder / "run" / "checkpoint-000000001" / "values.json").unlink()
     (folder / "run" / "checkpoint-000000001").rename(folder / "run" / ".checkpoint-000000001.part")
     reporter = Stopping()
@@ -233,7 +224,8 @@ def test_a_loss_that_is_no_number_stops_the_run_and_keeps_the_best_model(
     with pytest.raises(TrainingDiverged) as caught:
         start(folder, FULL)
     assert str(caught.value) == (
-        "the loss is nan and its gradient nan at step 4; the best model so far is kept\n"
+        "the loss is nan and its gradient nan at step 0, after 3 returns at ever lower rates; "
+        "the best model so far is kept\n"
         "  fix: train again with a lower --learning-rate"
     )
     weights = load_language_model(folder, read_config(folder)).state_dict()
@@ -244,5 +236,7 @@ def test_a_run_that_diverges_at_once_keeps_no_model(tmp_path: Path, monkeypatch:
     diverge_after(0, monkeypatch)
     with pytest.raises(TrainingDiverged) as caught:
         start(tmp_path / "model", FULL)
-    assert caught.value.message == "the loss is nan and its gradient nan at step 0; no model is kept yet"
+    assert caught.value.message == (
+        "the loss is nan and its gradient nan at step 0, after 3 returns at ever lower rates; no model is kept yet"
+    )
     assert not (tmp_path / "model" / "config.json").exists()

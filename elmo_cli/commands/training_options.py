@@ -1,0 +1,119 @@
+"""Options that training and fine-tuning share, and what both do before anything slow is loaded."""
+
+import glob
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from elmo_cli import settings
+from elmo_cli.commands.options import ENCODING_ERRORS, check_column, choose, default_workers, use_threads
+from elmo_cli.errors import ConfigError, Place
+from elmo_cli.reporting import Reporter
+
+if TYPE_CHECKING:
+    from elmo_cli.training.sources import TextSources
+    from elmo_cli.training.workplace import Workplace
+
+Corpora = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="CORPUS", help="Texts: files, folders, or - for standard input.", show_default=False),
+]
+Heldout = Annotated[
+    list[str] | None,
+    typer.Option("--heldout", metavar="FILE", help="Text to measure on.  [default: a part of the corpus]"),
+]
+MaxSteps = Annotated[int | None, typer.Option("--max-steps", min=1, help="Stop after so many steps.")]
+MaxTime = Annotated[
+    str | None, typer.Option("--max-time", metavar="TIME", help="Stop after a time such as 90m, 2h or 1h30m.")
+]
+StepTokens = Annotated[
+    int | None, typer.Option("--batch-tokens", min=8, help="Tokens a step.  [default: by the size of the text]")
+]
+Accumulate = Annotated[
+    int,
+    typer.Option("--accumulate", metavar="N", min=1, help="Make steps N times as large, in no more memory."),
+]
+Dropout = Annotated[float, typer.Option("--dropout", help="Share of values zeroed.")]
+NegativesOption = Annotated[int, typer.Option("--negatives", min=1, help="Negatives of the sampled softmax.")]
+WeightsDtype = Annotated[
+    str, typer.Option("--dtype", metavar="TYPE", help="Of the stored weights: float32 or float16.")
+]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="Start of all random numbers.")]
+Resume = Annotated[str | None, typer.Option("--resume", metavar="NAME|DIR", help="Go on with the run of this model.")]
+Tensorboard = Annotated[
+    bool, typer.Option("--tensorboard", help="Also write events for TensorBoard, into the model's run/.")
+]
+TokenizingProcesses = Annotated[
+    int | None, typer.Option("--workers", min=1, help="Processes that tokenize.  [default: one a processor]")
+]
+
+
+def sources_of(
+    corpora: list[str],
+    heldout: list[str],
+    mode: str,
+    column: int,
+    lang: str,
+    errors: str,
+    general: Sequence[str] = (),
+) -> "TextSources":
+    """Find the files, before anything slow is loaded."""
+    from elmo_cli.text.reader import INPUT_MODES, SUFFIXES, TextOptions
+    from elmo_cli.text.sources import find_sources
+    from elmo_cli.training.sources import TextSources
+
+    if not corpora:
+        raise ConfigError("there is no text to train on", fix="name files or folders, or - for standard input")
+    choose("--input", mode, INPUT_MODES)
+    return TextSources(
+        corpora=tuple(find_sources(corpora, SUFFIXES[mode])),
+        heldout=tuple(find_sources(heldout, SUFFIXES[mode])),
+        options=TextOptions(
+            mode, lang, choose("--encoding-errors", errors, ENCODING_ERRORS), check_column(column, mode)
+        ),
+        general=tuple(find_sources(general, SUFFIXES[mode])),
+    )
+
+
+def name_of(corpora: list[str]) -> str:
+    """Return the name of a model after its first text: ``news.txt.xz`` makes ``news``."""
+    name = Path(corpora[0]).resolve().name if corpora and corpora[0] != "-" else ""
+    name = re.sub(r"(\.(txt|text|tok|jsonl|ndjson|conllu?|iob2?|bio))?(\.(gz|xz|bz2|zst))?$", "", name)
+    if not name or glob.has_magic(name):
+        raise ConfigError("the text does not tell a name for the model", fix="give one with -o NAME")
+    return name
+
+
+def in_utf8(folder: Path) -> Path:
+    """Refuse a name that safetensors could not open in the end."""
+    try:
+        str(folder).encode()
+    except UnicodeEncodeError as error:
+        raise ConfigError("the model's name is not UTF-8", where=Place(str(folder)), fix="choose another -o") from error
+    return folder
+
+
+def workplace(
+    device: str, threads: int | None, workers: int | None, reporter: Reporter, tensorboard: bool
+) -> "Workplace":
+    """Return what a run works with; this loads torch."""
+    from elmo_cli.bilm.device import choose_device
+    from elmo_cli.training.workplace import Workplace
+
+    use_threads(threads)
+    cache = settings.cache_folder() / "corpora"
+    return Workplace(choose_device(device), cache, workers or default_workers(), reporter, tensorboard)
+
+
+def refuse_several_processes(command: str) -> None:
+    """Refuse to run under ``torchrun`` what does not share its work.
+
+    Raises:
+        ConfigError: several processes were launched.
+    """
+    launched = settings.launched()
+    if launched is not None and launched[1] > 1:
+        raise ConfigError(f"{command} trains in one process", fix="run it without torchrun")

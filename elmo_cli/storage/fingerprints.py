@@ -1,0 +1,76 @@
+"""Sums by which a model's files know each other, so that a config is never read with another model's weights.
+
+A model's files are replaced one after the other. A kill in between would leave a mixed folder, which may well load.
+The sum of the weights stands in the header of their own file too, so that no reader has to go through all of them.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from elmo_cli.errors import ModelError, Place
+
+_KEY: Final = "sha256"  # in the header's metadata: of all that comes after the header
+_LENGTH_BYTES: Final = 8  # before the header of a safetensors file, little endian
+_LONGEST_HEADER: Final = 100_000_000  # safetensors' own limit
+
+
+def sign(content: bytes) -> tuple[bytes, memoryview]:
+    """Return the content of a safetensors file in two parts to write: a header with the sum of the weights, and these.
+
+    Args:
+        content: as safetensors wrote it.
+    """
+    start = _LENGTH_BYTES + int.from_bytes(content[:_LENGTH_BYTES], "little")
+    weights = memoryview(content)[start:]
+    header = json.loads(content[_LENGTH_BYTES:start])
+    header["__metadata__"] = {**header.get("__metadata__", {}), _KEY: hashlib.sha256(weights).hexdigest()}
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % _LENGTH_BYTES)  # what follows stays aligned
+    return len(text).to_bytes(_LENGTH_BYTES, "little") + text, weights
+
+
+def sums_of(weights: Path, vocabulary: Path) -> dict[str, str]:
+    """Return the sums of a model's files by name; files that are missing or have none are left out."""
+    found = {weights.name: _sum_of_weights(weights)}
+    try:
+        found[vocabulary.name] = hashlib.sha256(vocabulary.read_bytes()).hexdigest()
+    except OSError:
+        pass  # a model need not have a vocabulary; where it should, whoever reads it says so
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def check_sums(recorded: Mapping[str, Any], weights: Path, vocabulary: Path) -> None:
+    """Refuse a folder whose files are of different models. Files without a sum, as others write them, pass.
+
+    Args:
+        recorded: the sums that the config knows; empty in a model of another tool.
+        weights: file of the weights.
+        vocabulary: file of the vocabulary.
+
+    Raises:
+        ModelError: weights or vocabulary are not those of the config.
+    """
+    found = sums_of(weights, vocabulary)
+    known = {weights.name, *recorded} & found.keys()
+    for name in sorted(known):
+        if found[name] != recorded.get(name):
+            raise ModelError(
+                f"config.json is of another model than {name}; perhaps a training was killed as it replaced one",
+                where=Place(str(weights.parent)),
+                fix=f"go on with: elmo train --resume {weights.parent}, or take a whole copy of the model",
+            )
+
+
+def _sum_of_weights(path: Path) -> str | None:
+    try:
+        with path.open("rb") as file:
+            length = int.from_bytes(file.read(_LENGTH_BYTES), "little")
+            if length > _LONGEST_HEADER:
+                return None
+            found = json.loads(file.read(length)).get("__metadata__", {}).get(_KEY)
+    except (OSError, ValueError, AttributeError):
+        return None  # a missing or damaged file is told when the weights are read
+    return found if isinstance(found, str) else None

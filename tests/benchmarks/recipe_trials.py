@@ -1,0 +1,90 @@
+"""Held-out perplexity after equal CPU time, for one recipe after another.
+
+    python tests/benchmarks/recipe_trials.py CORPUS --heldout FILE --seconds 200 \
+        base dropout=0 negatives=4096 learning_rate=0.002,batch_tokens=512
+
+Each trial is ``base`` or the settings of `TrainingSettings` that differ from it, and runs in one thread; its clock is
+the CPU time of the process, so that other work on the machine does not count against it.
+"""
+
+import argparse
+import dataclasses
+import tempfile
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+
+from elmo_cli import settings as environment
+from elmo_cli.config import TrainingSettings
+from elmo_cli.evaluation.perplexity import measure_perplexity
+from elmo_cli.reporting import SilentReporter
+from elmo_cli.storage.run_dir import RunDir
+from elmo_cli.text.prepare import prepare_corpus
+from elmo_cli.text.reader import TextOptions
+from elmo_cli.training import loop
+from elmo_cli.training.session import open_session
+
+_TYPES = {field.name: field.type for field in dataclasses.fields(TrainingSettings)}
+
+
+def main() -> None:
+    """Run the trials and print a row for each as it ends."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("corpus")
+    parser.add_argument("trials", nargs="+")
+    parser.add_argument("--heldout", required=True)
+    parser.add_argument("--heldout-tokens", type=int, default=40_000, help="measured at the end")
+    parser.add_argument("--seconds", type=float, default=200.0)
+    parser.add_argument("--preset", default="small")
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    loop.time = SimpleNamespace(monotonic=time.process_time)  # type: ignore[assignment]
+    options = TextOptions("lines", "en", "strict")
+    corpus, heldout = (
+        prepare_corpus([name], options, cache=environment.cache_folder(), workers=2, reporter=SilentReporter())
+        for name in (arguments.corpus, arguments.heldout)
+    )
+    print("| recipe | steps | tokens read | forward | backward | both |\n|---|---|---|---|---|---|", flush=True)
+    for trial in arguments.trials:
+        chosen = TrainingSettings(preset=arguments.preset, max_time_s=arguments.seconds, checkpoint_s=1e9)
+        chosen = dataclasses.replace(chosen, **_read(trial))
+        session = open_session(corpus, heldout, chosen)
+        with tempfile.TemporaryDirectory() as scratch:
+            run = RunDir(Path(scratch) / "model")
+            run.create({"training": dataclasses.asdict(chosen)})
+            trainer = loop.Trainer(
+                session, run, torch.device("cpu"), keep_best=lambda *_: None, reporter=SilentReporter()
+            )
+            trainer._measure = lambda: None  # type: ignore[method-assign]
+            position = trainer.train()
+        trainer.model.eval()
+        batches, tokens = [], 0
+        for batch in session.heldout_batches(whole=True):
+            batches.append(batch)
+            tokens += len(batch.tokens)
+            if tokens >= arguments.heldout_tokens:
+                break
+        found = measure_perplexity(trainer.model, batches, torch.device("cpu"))
+        print(
+            f"| {trial} | {position.step} | {position.tokens} | {found.forward:.1f} | {found.backward:.1f} "
+            f"| {found.both:.1f} |",
+            flush=True,
+        )
+
+
+def _read(trial: str) -> dict[str, Any]:
+    if trial == "base":
+        return {}
+    pairs = dict(part.split("=", 1) for part in trial.split(","))
+    return {name: value if "str" in str(_TYPES[name]) else _number(value) for name, value in pairs.items()}
+
+
+def _number(text: str) -> int | float:
+    return float(text) if "." in text or "e" in text else int(text)
+
+
+if __name__ == "__main__":
+    main()
