@@ -115,4 +115,20 @@ def main() -> None:
     """Run the command line."""
     signal.signal(signal.SIGTERM, _stop)
     settings.calm_threads()
-    app()
+    try:
+        app()
+    except SystemExit as end:
+        _leave(end.code)
+        raise
+
+
+def _leave(code: str | int | None) -> None:
+    """End the process at once where all is written: to take torch and spaCy apart takes Python most of a second."""
+    if isinstance(code, str):
+        return  # Python prints it on its own way out
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except (OSError, ValueError, AttributeError):
+        return  # to be told by Python as ever
+    os._exit(code or 0)
