@@ -165,11 +165,13 @@ def _together(place: "Workplace") -> Iterator["Workplace"]:
     reporter = place.reporter if team.is_writer else SilentReporter()
     try:
         yield replace(place, team=team, device=device, reporter=reporter)
-        leave_team(team)
+        team.wait()
     except ElmoError as problem:
         if team.local_rank:
             raise typer.Exit(problem.exit_code) from problem
         raise
+    finally:
+        leave_team(team)
 
 
 def _tell(result: "TrainingResult | None", reporter: Reporter) -> None:

@@ -30,7 +30,8 @@ MaxTime = Annotated[
     str | None, typer.Option("--max-time", metavar="TIME", help="Stop after a time such as 90m, 2h or 1h30m.")
 ]
 StepTokens = Annotated[
-    int | None, typer.Option("--batch-tokens", min=8, help="Tokens a step.  [default: by the size of the text]")
+    int | None,
+    typer.Option("--batch-tokens", min=8, help="Tokens a step, in each process.  [default: by the text's size]"),
 ]
 Accumulate = Annotated[
     int,

@@ -183,7 +183,6 @@ def join_team(launched: tuple[int, int, int] | None, device: torch.device) -> tu
 
 
 def leave_team(team: Team) -> None:
-    """Part from the others, once all have come here."""
+    """Part from the others; after `Team.wait`, if all has gone well, so that nobody is missed."""
     if team.size > 1:
-        team.wait()
         dist.destroy_process_group()

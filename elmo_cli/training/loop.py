@@ -63,9 +63,9 @@ class Trainer:
         self.team = team
         self.model = session.model.to(device)
         self.optimizer = Optimizer(self.model, self.settings, session.anchor())
-        self.lessons: Lessons = StreamLessons(session, device)
-        if not self.settings.stream:
-            self.lessons = SentenceLessons(session, device, team)
+        self.lessons: Lessons = (
+            StreamLessons(session, device) if self.settings.stream else SentenceLessons(session, device, team)
+        )
         self.loss_scale = LossScale.of(self.settings.precision)
         self.position = Position()
         self.health = Health()

@@ -117,7 +117,10 @@ def _extra_pieces(session: Session) -> int:
 
 
 def _memory(session: Session, softmax_parameters: int) -> int:
-    """Estimate the peak: weights, gradients and two moments, and what a step keeps for its backward pass."""
+    """Estimate the peak: what a step keeps for its backward pass, and of each weight seven numbers.
+
+    Weight, gradient and two moments, and the good state to go back to: a weight and two moments.
+    """
     lstm, cnn = session.config.lstm, session.config.char_cnn
     parameters = sum(p.numel() for p in session.model.bilm.parameters())
     rows = session.choices.batch_tokens
@@ -127,4 +130,4 @@ def _memory(session: Session, softmax_parameters: int) -> int:
     characters = rows // 2 * 20 * cnn.filter_count * 2
     candidates = session.settings.negatives if session.is_sampled else len(session.vocabulary)
     logits = 2 * 3 * rows * candidates
-    return _BASE_MEMORY + _BYTES * (4 * (parameters + softmax_parameters) + recurrent + characters + logits)
+    return _BASE_MEMORY + _BYTES * (7 * (parameters + softmax_parameters) + recurrent + characters + logits)

@@ -108,12 +108,12 @@ def print_speeds(results: dict[str, list[Round]], options: argparse.Namespace) -
         baseline = results.get(baselines[name == _single(name.removesuffix(", a sentence at a time"))])
         for speed in (lambda r: r.per_cpu_s), (lambda r: r.per_wall_s):
             cells.append(measuring.ratio(rounds, baseline, speed) if baseline else "")
-        rows.append([*cells, f"{max(r.peak_mb for r in rounds):,.0f}"])
-    measuring.print_table(
-        ["contender (one thread, float32 unless said)", "tokens/CPU-s", "tokens/s", "x (CPU)", "x (clock)", "peak MB"],
-        rows,
-    )
+        cores = measuring.spread([r.cpu_s / r.wall_s for r in rounds], ".1f")
+        rows.append([*cells, cores, f"{max(r.peak_mb for r in rounds):,.0f}"])
+    head = ["contender (one thread, float32 unless said)", "tokens/CPU-s", "tokens/s", "x (CPU)", "x (clock)"]
+    measuring.print_table([*head, "cores", "peak MB"], rows)
     print(f"Median (least-largest) of {options.rounds} rounds; x: times AllenNLP, batch {options.batch}, input order.")
+    print("Cores: CPU seconds a second. Where they are fewer than the threads, the clock measured other work as well.")
     if not has_fast_bfloat16():
         print("bfloat16: this processor has no instructions for it, not run.")
     print()

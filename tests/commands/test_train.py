@@ -151,6 +151,30 @@ def test_quiet_leaves_only_the_answer(elmo: Elmo, here: Path) -> None:
     assert (answer.text, answer.stderr) == ("models/small\n", "")
 
 
+def test_the_recipe_of_bilm_tf_and_its_streams_are_options(elmo: Elmo, here: Path) -> None:
+    options = ("--recipe", "bilm-tf", "--stream", "--batch-tokens", "60", "-o", "m")
+    assert elmo("train", DATA / "twenty.txt", *QUICK, *options).code == 0
+    settings = json.loads((here / "models" / "m" / "config.json").read_text())["provenance"]["settings"]
+    assert (settings["recipe"], settings["stream"], settings["batch_tokens"]) == ("bilm-tf", True, 60)
+    assert (settings["learning_rate"], settings["negatives"]) == (0.2, 8192)
+    assert metrics_of(here / "models" / "m")[-2]["learning_rate"] == 0.2
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--recipe", "sgd"), "--recipe 'sgd' is not known\n  fix: choose adam or bilm-tf"),
+        (("--precision", "int8"), "--precision 'int8' is not known\n  fix: choose float32, bfloat16 or float16"),
+        (("--stream", "--accumulate", "2"), "streams are read by one process, a whole step at once"),
+    ],
+)
+def test_a_recipe_that_makes_no_sense_is_refused(
+    elmo: Elmo, here: Path, options: tuple[str, ...], message: str
+) -> None:
+    answer = elmo("train", DATA / "twenty.txt", *QUICK, *options)
+    assert (answer.code, answer.stderr) == (2, f"elmo: error: {message}\n")
+
+
 def test_training_that_diverges_exits_with_3(elmo: Elmo, here: Path) -> None:
     answer = elmo("-q", "train", DATA / "twenty.txt", *QUICK, "-o", "m", "--learning-rate", "1e30")
     assert answer.code == 3

@@ -8,12 +8,12 @@ from pathlib import Path
 import torch
 
 from elmo_cli import settings
-from elmo_cli.config import TrainingSettings
+from elmo_cli.config import Limits, TrainingSettings
 from elmo_cli.errors import Interrupted
 from elmo_cli.reporting import SilentProgress, SilentReporter
 from elmo_cli.text.reader import TextOptions
 from elmo_cli.training.distributed import ALONE, Team, join_team, leave_team
-from elmo_cli.training.run import start_training
+from elmo_cli.training.run import resume_training, start_training
 from elmo_cli.training.sources import TextSources
 from elmo_cli.training.workplace import Workplace
 
@@ -64,6 +64,9 @@ def main() -> None:
             start(folder / name, wanted, place_of(folder / name, team, reporter))
         except Interrupted as stop:
             (folder / f"stopped-{team.rank}").write_text(stop.message)
+    # A run that one process has begun.
+    resume_training(folder / "grown", place_of(folder / "grown", team), Limits())
+    team.wait()
     leave_team(team)
 
 

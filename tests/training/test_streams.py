@@ -7,8 +7,9 @@ import pytest
 import torch
 from lives import TWENTY
 
-from elmo_cli.bilm.language_model import LanguageModel
+from elmo_cli.bilm.packing import pack
 from elmo_cli.config import RECIPES, TrainingSettings
+from elmo_cli.text.characters import character_ids
 from elmo_cli.text.corpus import Corpus
 from elmo_cli.training.batches import Pieces, cut_pieces
 from elmo_cli.training.session import Session, open_session
@@ -85,18 +86,11 @@ def session(twenty: Corpus) -> Session:
 
 
 def plain_losses(session: Session, inputs: list[str], targets: list[str], direction: int) -> list[float]:
-    """Return the losses of one stream from its start: what the LM gives to a sentence that holds no other marks."""
-    lessons = StreamLessons(session, torch.device("cpu"))
-    known = [*lessons.session.vocabulary.types]
-    table = {text: number for number, text in enumerate(known)}
-    from elmo_cli.text.characters import character_ids
-
-    model: LanguageModel = session.model
+    """Return the losses of one stream from its start, all of it read at once."""
+    table = {text: number for number, text in enumerate(session.vocabulary.types)}
+    model = session.model
     x = model.bilm.token_encoder(torch.from_numpy(character_ids(inputs, 50)))
-    from elmo_cli.bilm.packing import pack
-
-    both = torch.stack((x, x))
-    top = model.bilm.run_stacks(both, pack((len(inputs),)))[-1][direction]
+    top = model.bilm.run_stacks(torch.stack((x, x)), pack((len(inputs),)))[-1][direction]
     wanted = torch.tensor([table[text] for text in targets])
     return model.softmax.full_loss(top, wanted).tolist()
 

@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 from outcomes import result_of
 from safetensors.torch import load_file
-from team_member import ADAGRAD, SAMPLED, STEPS, STOP, TOGETHER, place_of, start
+from team_member import ADAGRAD, SAMPLED, STEPS, STOP, TOGETHER, Stopping, place_of, start
 from torch.testing import assert_close
 
 from elmo_cli.config import Limits, TrainingSettings
+from elmo_cli.errors import Interrupted
 from elmo_cli.training.run import resume_training
 
 # A sum of float32 in two halves: 1e-6 a step in the loss. Adam makes a step of full size of the smallest gradient.
@@ -22,8 +23,11 @@ CLOSE = {"atol": 2e-4, "rtol": 1e-4}
 
 @pytest.fixture(scope="module")
 def together(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the models of all cases of `team_member`, each trained by two processes."""
+    """A folder with the models of all cases of `team_member`, each trained by two processes, or by one and then two."""
     folder = tmp_path_factory.mktemp("together")
+    alone = replace(SAMPLED, processes=1, accumulate=2)
+    with pytest.raises(Interrupted):
+        start(folder / "grown", alone, place_of(folder / "grown", reporter=Stopping(STOP)))
     launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     member = Path(__file__).parent / "team_member.py"
@@ -70,6 +74,10 @@ def test_one_process_goes_on_where_two_have_stopped(together: Path) -> None:
     folder = together / "stopped"
     resume_training(folder, place_of(folder), Limits())
     assert_same_run(folder, together / "sampled")
+
+
+def test_two_processes_go_on_where_one_has_stopped(together: Path) -> None:
+    assert_same_run(together / "grown", together / "sampled")
 
 
 def test_only_one_process_writes(together: Path) -> None:
