@@ -6,7 +6,7 @@ one sigmoid serves all four gates (torch's tanh takes three times as long). When
 """
 
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, partial
 
 import torch
 from jaxtyping import Float
@@ -45,7 +45,8 @@ class PreparedDirection:
 
     def wide_steps(self, step_sizes: Sequence[int]) -> int:
         """Return for how many time steps, from the first on, `run` is the faster way."""
-        fewest = fewest_rows(self._precision)
+        input_weight, recurrent_weight, _ = self._weights
+        fewest = fewest_rows(self._precision, 4 * (input_weight.numel() + recurrent_weight.numel()))
         return sum(size >= fewest for size in step_sizes)
 
     def run(
@@ -94,4 +95,6 @@ class PreparedDirection:
     def _project(self) -> Product | None:
         if self._projection is None:
             return None
+        if self._precision == "float32":  # a weight this narrow gains nothing by a layout of its own
+            return partial(torch.matmul, other=self._projection)
         return prepare_product(self._projection, None, self._precision)

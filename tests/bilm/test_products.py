@@ -76,7 +76,7 @@ def layer_of(config: LSTMConfig) -> BiLSTMLayer:
     return layer
 
 
-# 40 sentences at first, then fewer than the 16 from which a prepared product pays.
+# 40 sentences at first, then fewer than the 24 from which a prepared product pays.
 LENGTHS = [1 + number // 4 for number in range(40)]
 CONFIGS = {
     "projection and clips": LSTMConfig(cell_dim=12, projection_dim=8, cell_clip=0.7, projection_clip=0.3),
