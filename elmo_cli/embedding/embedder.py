@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from elmo_cli.bilm.batching import read_windows, split_by_budget
 from elmo_cli.bilm.bilm import MARKERS_A_SENTENCE, BiLM
 from elmo_cli.bilm.lstm import LSTMState
 from elmo_cli.config import Precision
@@ -85,7 +86,8 @@ class Embedder:
             sentences: tokens of each; may be endless, as no more than a window is read ahead.
             choice: [tokens, dim] or, for several layers, [tokens, layers, dim] is yielded.
         """
-        for window in self._windows(sentences):
+        sizes = {"max_tokens": self._scale * _WINDOW_TOKENS, "max_sentences": self._scale * _WINDOW_SENTENCES}
+        for window in read_windows(sentences, **sizes):
             yield from self._embed_window(window, choice)
 
     @torch.inference_mode()
@@ -102,7 +104,10 @@ class Embedder:
                 order.append(number)
         self.learn_types([window[number] for number in order])
         order.sort(key=lambda number: -len(window[number]))
-        for batch in self._batches(order, window):
+        while order:
+            # Cut anew each time, as the budget may have become smaller under way.
+            batch = next(split_by_budget(order, [len(window[number]) for number in order], self._batch_tokens))
+            order = order[len(batch) :]
             vectors = self._embed_or_halve([window[number] for number in batch], choice)
             for number, part in zip(batch, vectors, strict=True):
                 found[number] = part
@@ -178,30 +183,3 @@ class Embedder:
             parts.append(self.bilm.token_encoder(torch.from_numpy(chars).to(self.device)))
         self._rows.update((token, len(self._table) + number) for number, token in enumerate(new))
         self._table = torch.cat(parts)
-
-    def _windows(self, sentences: Iterable[Sequence[str]]) -> Iterator[list[Sequence[str]]]:
-        """Group sentences into windows of bounded size; a longer sentence is a window of its own or ends one."""
-        window: list[Sequence[str]] = []
-        tokens = 0
-        for sentence in sentences:
-            window.append(sentence)
-            tokens += len(sentence) + MARKERS_A_SENTENCE
-            if tokens >= self._scale * _WINDOW_TOKENS or len(window) >= self._scale * _WINDOW_SENTENCES:
-                yield window
-                window, tokens = [], 0
-        if window:
-            yield window
-
-    def _batches(self, order: Sequence[int], window: list[Sequence[str]]) -> Iterator[list[int]]:
-        """Cut sentence numbers, sorted by length, into batches by a budget of tokens."""
-        batch: list[int] = []
-        tokens = 0
-        for number in order:
-            size = len(window[number]) + MARKERS_A_SENTENCE
-            if batch and tokens + size > self._batch_tokens:
-                yield batch
-                batch, tokens = [], 0
-            batch.append(number)
-            tokens += size
-        if batch:
-            yield batch

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from elmo_cli.bilm.bilm import MARKERS_A_SENTENCE
+from elmo_cli.bilm.batching import read_windows, split_by_budget
 from elmo_cli.bilm.language_model import Batch, LanguageModel
 from elmo_cli.bilm.packing import pack
 from elmo_cli.errors import ModelError
@@ -97,19 +97,15 @@ class Predictor:
         Raises:
             ModelError: a loss is not a number.
         """
-        window: list[Sequence[str]] = []
-        tokens = 0
-        for sentence in sentences:
-            window.append(sentence)
-            tokens += len(sentence) + MARKERS_A_SENTENCE
-            if tokens >= _WINDOW_BATCHES * self.batch_tokens or len(window) >= _WINDOW_SENTENCES:
-                yield from self._window_losses(window)
-                window, tokens = [], 0
-        yield from self._window_losses(window)
+        sizes = {"max_tokens": _WINDOW_BATCHES * self.batch_tokens, "max_sentences": _WINDOW_SENTENCES}
+        for window in read_windows(sentences, **sizes):
+            yield from self._window_losses(window)
 
     def _window_losses(self, window: list[Sequence[str]]) -> list[SentenceLosses]:
         found = [_NOTHING] * len(window)
-        for numbers in self._batches(window):
+        # Of like length; those of no tokens are left out.
+        order = sorted((n for n, sentence in enumerate(window) if sentence), key=lambda n: len(window[n]))
+        for numbers in split_by_budget(order, [len(window[number]) for number in order], self.batch_tokens):
             batch = make_batch(
                 [window[number] for number in numbers],
                 self.vocabulary,
@@ -124,21 +120,6 @@ class Predictor:
                     fix="use another model: the training of this one has diverged",
                 )
         return found
-
-    def _batches(self, window: list[Sequence[str]]) -> Iterator[list[int]]:
-        """Yield the numbers of sentences of like length, by the budget of tokens; those of no tokens are left out."""
-        order = sorted((n for n, sentence in enumerate(window) if sentence), key=lambda n: len(window[n]))
-        batch: list[int] = []
-        tokens = 0
-        for number in order:
-            size = len(window[number]) + MARKERS_A_SENTENCE
-            if batch and tokens + size > self.batch_tokens:
-                yield batch
-                batch, tokens = [], 0
-            batch.append(number)
-            tokens += size
-        if batch:
-            yield batch
 
 
 def make_batch(sentences: Sequence[Sequence[str]], vocabulary: Vocabulary, max_characters: int) -> Batch:

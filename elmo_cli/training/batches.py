@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from elmo_cli.bilm.batching import split_by_budget
 from elmo_cli.bilm.bilm import MARKERS_A_SENTENCE
 from elmo_cli.bilm.language_model import Batch
 from elmo_cli.text.characters import SENTENCE_END, SENTENCE_START, character_ids
@@ -78,20 +79,6 @@ def epoch_batches(
         batches = list(split_by_budget(pieces, lengths[pieces], batch_tokens))
         for number in random.permutation(len(batches)):
             yield batches[number]
-
-
-def split_by_budget(
-    pieces: NDArray[np.int64], lengths: NDArray[np.int64], batch_tokens: int
-) -> Iterator[NDArray[np.int64]]:
-    """Cut a run of pieces into batches of at most ``batch_tokens`` tokens, markers included."""
-    start, size = 0, 0
-    for number, length in enumerate((lengths + MARKERS_A_SENTENCE).tolist()):
-        if size and size + length > batch_tokens:
-            yield pieces[start:number]
-            start, size = number, 0
-        size += length
-    if size:
-        yield pieces[start:]
 
 
 class BatchMaker:

@@ -7,12 +7,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from elmo_cli.bilm.batching import split_by_budget
 from elmo_cli.bilm.language_model import Batch, LanguageModel
 from elmo_cli.config import BiLMConfig, TrainingSettings, preset
 from elmo_cli.errors import DataError, Place
 from elmo_cli.text.corpus import Corpus
 from elmo_cli.text.vocabulary import SPECIALS, Vocabulary, build_vocabulary
-from elmo_cli.training.batches import BatchMaker, Pieces, cut_pieces, epoch_batches, split_by_budget
+from elmo_cli.training.batches import BatchMaker, Pieces, cut_pieces, epoch_batches
 from elmo_cli.training.heldout import Frequencies, count_types, split_heldout, target_frequencies
 from elmo_cli.training.l2sp import Anchor
 from elmo_cli.training.stream_reader import STREAM_TOKENS, stream_steps

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from sentence_batches import make_batch
 
+from elmo_cli.bilm.batching import split_by_budget
 from elmo_cli.text.corpus import Corpus
 from elmo_cli.text.vocabulary import SPECIALS, Vocabulary
-from elmo_cli.training.batches import BatchMaker, Pieces, cut_pieces, epoch_batches, split_by_budget
+from elmo_cli.training.batches import BatchMaker, Pieces, cut_pieces, epoch_batches
 
 MARKERS = 2
 some_lengths = st.lists(st.integers(1, 30), min_size=1, max_size=60)
