@@ -123,8 +123,6 @@ class BiLSTMLayer(nn.Module):
         """Run the steps of many sentences on the prepared weights, and the others as ever."""
         output = torch.empty_like(x)
         sizes = packing.step_sizes
-        clips = (self.config.cell_clip, self.config.projection_clip)
-        bias = self.run_time_bias()
 
         def run(direction: Direction) -> None:
             prepared = directions[cast(int, direction)]  # as always on a CPU
@@ -132,9 +130,10 @@ class BiLSTMLayer(nn.Module):
             rows = sum(sizes[:steps])
             carried = (state.hidden[direction], state.cell[direction])
             prepared.run(x[direction, :rows], sizes[:steps], output[direction, :rows], *carried)
-            projection = None if self.projection is None else self.projection[direction]
-            weights = (self.input_weight[direction], self.recurrent_weight[direction], bias[direction])
-            _run(sizes[steps:], *clips, x[direction, rows:], *weights, projection, output[direction, rows:], *carried)
+            input_weight, recurrent_weight, bias, projection = prepared.weights
+            weights = (input_weight, recurrent_weight, bias)
+            tail = x[direction, rows:], output[direction, rows:]
+            _run(sizes[steps:], *prepared.clips, tail[0], *weights, projection, tail[1], *carried)
 
         each_direction(run, x.device)
         return output

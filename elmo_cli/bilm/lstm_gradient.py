@@ -16,7 +16,7 @@ from torch import Tensor
 
 from elmo_cli.bilm.directions import Direction, add_product_, each_direction
 from elmo_cli.bilm.packing import Packing
-from elmo_cli.bilm.products import prepare_product
+from elmo_cli.bilm.products import prepare_gates
 
 _sigmoid_backward = torch.ops.aten.sigmoid_backward.grad_input
 _tanh_backward = torch.ops.aten.tanh_backward.grad_input
@@ -109,10 +109,7 @@ def _forward(
 ) -> _Kept:
     """Compute one direction or both, into ``output``, and the final state into ``state``."""
     dim, cell_dim = x.shape[-1], layer.bias.shape[-1] // 4
-    double = torch.ones_like(layer.bias[0])
-    double[3 * cell_dim :] = 2  # tanh(j) = 2 sigmoid(2 j) - 1
-    weight = torch.cat((layer.input_weight[direction], layer.recurrent_weight[direction]), dim=-2).mul_(double)
-    gates_of = prepare_product(weight, layer.bias[direction] * double, "float32", sigmoid=True)
+    gates_of = prepare_gates(layer.input_weight[direction], layer.recurrent_weight[direction], layer.bias[direction])
     projection = None if layer.projection is None else layer.projection[direction]
     inputs = x.new_empty(*x.shape[:-1], 2 * dim)
     inputs[..., :dim] = x

@@ -65,6 +65,23 @@ def prepare_product(
     return multiply
 
 
+def prepare_gates(
+    input_weight: Float[Tensor, "*directions dim gates"],
+    recurrent_weight: Float[Tensor, "*directions dim gates"],
+    bias: Float[Tensor, "*directions gates"],
+    precision: Precision = "float32",
+) -> Product:
+    """Return ``[x ; h]`` to the gates after a sigmoid over all four of them, in the order of `config.GATES`.
+
+    The candidate's input is doubled, for ``tanh(j) = 2 sigmoid(2 j) - 1``: one sigmoid, which comes with the product,
+    and torch's tanh takes three times as long.
+    """
+    double = torch.ones_like(bias)
+    double[..., 3 * (bias.shape[-1] // 4) :] = 2
+    weight = torch.cat((input_weight, recurrent_weight), dim=-2).mul_(double.unsqueeze(-2))
+    return prepare_product(weight, bias * double, precision, sigmoid=True)
+
+
 @cache
 def has_onednn() -> bool:
     """Tell whether this torch has the two operators of oneDNN, which are no public interface and may change."""
