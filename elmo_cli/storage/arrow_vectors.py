@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from contextlib import suppress
-from types import TracebackType
 from typing import Any, Final
 
 import numpy as np
@@ -11,12 +10,12 @@ from elmo_cli.config import DType
 from elmo_cli.storage.extras import pyarrow_module
 from elmo_cli.storage.late_header import ByteStream, Outlet
 from elmo_cli.storage.tables import utf8
-from elmo_cli.storage.vectors import SentenceRows, Vectors, finite
+from elmo_cli.storage.vectors import Finishing, SentenceRows, Vectors, finite
 
 _GROUP_BYTES: Final = 16 << 20  # of vectors, in memory at once
 
 
-class ArrowWriter:
+class ArrowWriter(Finishing):
     """Writes the columns ``line``, ``sentence``, ``token``, ``start``, ``end``, ``text`` and ``vector``.
 
     They are as in the table of tokens; ``vector`` is a list of fixed size, [dim] or [layers, dim]. A row that is a
@@ -60,23 +59,6 @@ class ArrowWriter:
             self._writer = arrow.ipc.new_file(self._outlet, self._schema)
         self._clear()
 
-    def __enter__(self) -> "ArrowWriter":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        try:
-            if kind is None:
-                self._write_group()
-                self._writer.close()
-        finally:
-            # After a failure the end of the file must not be written; closing is what would write it.
-            self._outlet.abandon()
-            with suppress(Exception):
-                self._writer.close()
-        self._outlet.flush()
-
     def write(self, head: Mapping[str, Any], vectors: Vectors, rows: SentenceRows) -> None:
         """Write one sentence.
 
@@ -97,6 +79,18 @@ class ArrowWriter:
     def flush(self) -> None:
         """Hand on the groups written so far; the file is not whole before its end."""
         self._outlet.flush()
+
+    def finish(self) -> None:
+        """Write the last group and the end of the file."""
+        self._write_group()
+        self._writer.close()
+        self._outlet.flush()
+
+    def release(self) -> None:
+        """Let go of the writer: after a failure the end of the file must not be written, and closing would write it."""
+        self._outlet.abandon()
+        with suppress(Exception):
+            self._writer.close()
 
     def _clear(self) -> None:
         self._vectors: list[Vectors] = []

@@ -5,7 +5,6 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping
-from types import TracebackType
 from typing import IO, Any
 
 import numpy as np
@@ -13,10 +12,10 @@ import numpy as np
 from elmo_cli.config import DType
 from elmo_cli.storage.extras import h5py_module
 from elmo_cli.storage.late_header import ByteStream, spool_errors
-from elmo_cli.storage.vectors import SentenceRows, Vectors, finite
+from elmo_cli.storage.vectors import Finishing, SentenceRows, Vectors, finite
 
 
-class HDF5Writer:
+class HDF5Writer(Finishing):
     """Writes one dataset a sentence, named by its number from "0" on: [layers, tokens, dim], or [tokens, dim].
 
     The dataset ``sentence_to_index`` holds, as JSON, the number of each sentence by its text (its tokens, parted by
@@ -42,23 +41,6 @@ class HDF5Writer:
         self._indices: dict[str, str] = {}
         self._count = 0
 
-    def __enter__(self) -> "HDF5Writer":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        try:
-            if kind is None:
-                names = h5py_module().string_dtype()
-                self._file.create_dataset("sentence_to_index", (1,), dtype=names, data=[json.dumps(self._indices)])
-            self._file.close()
-            if kind is None:
-                self._spool.pour_into(self._stream)
-                self._stream.flush()
-        finally:
-            self._spool.close()
-
     def write(self, head: Mapping[str, Any], vectors: Vectors, rows: SentenceRows) -> None:
         """Write one sentence.
 
@@ -76,6 +58,21 @@ class HDF5Writer:
 
     def flush(self) -> None:
         """Do nothing: the file is handed on when it is whole."""
+
+    def finish(self) -> None:
+        """Write the list of sentences and hand the file on."""
+        names = h5py_module().string_dtype()
+        self._file.create_dataset("sentence_to_index", (1,), dtype=names, data=[json.dumps(self._indices)])
+        self._file.close()
+        self._spool.pour_into(self._stream)
+        self._stream.flush()
+
+    def release(self) -> None:
+        """Let go of the temporary file."""
+        try:
+            self._file.close()
+        finally:
+            self._spool.close()
 
 
 class _RememberingFile:

@@ -3,16 +3,15 @@
 import zipfile
 from collections.abc import Mapping
 from contextlib import suppress
-from types import TracebackType
 from typing import Any
 
 from elmo_cli.config import DType
 from elmo_cli.storage.late_header import ByteStream, Outlet, Spool
 from elmo_cli.storage.row_columns import RowColumns
-from elmo_cli.storage.vectors import SentenceRows, Vectors, descr_of, npy_header, row_chunks
+from elmo_cli.storage.vectors import Finishing, SentenceRows, Vectors, descr_of, npy_header, row_chunks
 
 
-class NpzWriter:
+class NpzWriter(Finishing):
     """Writes the array ``vectors`` and the arrays of `RowColumns`.
 
     Nothing is compressed, as the numbers of vectors have no pattern. The same input gives the same bytes.
@@ -32,19 +31,6 @@ class NpzWriter:
         self._vectors = Spool()
         self._columns = RowColumns(pooled=pooled)
 
-    def __enter__(self) -> "NpzWriter":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        try:
-            if kind is None:
-                self._finish()
-        finally:
-            self._vectors.close()
-            self._columns.close()
-
     def write(self, head: Mapping[str, Any], vectors: Vectors, rows: SentenceRows) -> None:
         """Write one sentence.
 
@@ -59,7 +45,8 @@ class NpzWriter:
     def flush(self) -> None:
         """Do nothing: the archive is put together at the end."""
 
-    def _finish(self) -> None:
+    def finish(self) -> None:
+        """Put the archive together."""
         outlet = Outlet(self._stream)
         archive = zipfile.ZipFile(outlet, "w")
         try:
@@ -74,6 +61,11 @@ class NpzWriter:
                 archive.close()
             raise
         outlet.flush()
+
+    def release(self) -> None:
+        """Let go of the temporary files."""
+        self._vectors.close()
+        self._columns.close()
 
 
 def _add(archive: zipfile.ZipFile, name: str, header: bytes, content: Spool) -> None:

@@ -2,20 +2,19 @@
 
 import json
 from collections.abc import Mapping
-from types import TracebackType
 from typing import Any, Final
 
 from elmo_cli.config import DType
 from elmo_cli.storage.late_header import ByteStream, LateHeader
 from elmo_cli.storage.row_columns import RowColumns
-from elmo_cli.storage.vectors import SentenceRows, Vectors, row_chunks
+from elmo_cli.storage.vectors import Finishing, SentenceRows, Vectors, row_chunks
 
 _HEADER_SIZE: Final = 2048  # bytes, with the eight of its length; the rest is spaces, as the format allows
 _ALIGNMENT: Final = 8  # bytes: readers that map the file take an int64 from nowhere else
 _DTYPES: Final = {"float32": "F32", "float16": "F16", "<i8": "I64", "|u1": "U8"}
 
 
-class SafetensorsWriter:
+class SafetensorsWriter(Finishing):
     """Writes the tensor ``vectors`` and the tensors of `RowColumns`.
 
     Args:
@@ -33,19 +32,6 @@ class SafetensorsWriter:
         self._stream = LateHeader(stream, _HEADER_SIZE)
         self._header: dict[str, Any] = {"__metadata__": {"rows": "sentences" if pooled else "tokens"}}
 
-    def __enter__(self) -> "SafetensorsWriter":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        try:
-            if kind is None:
-                self._finish()
-        finally:
-            self._columns.close()
-            self._stream.abandon()
-
     def write(self, head: Mapping[str, Any], vectors: Vectors, rows: SentenceRows) -> None:
         """Write one sentence.
 
@@ -62,7 +48,8 @@ class SafetensorsWriter:
         """Hand the rows on, unless they have to wait for the end; the file is not whole before that."""
         self._stream.flush()
 
-    def _finish(self) -> None:
+    def finish(self) -> None:
+        """Write the columns and, in its place, the header."""
         self._describe("vectors", _DTYPES[self._dtype], [self._columns.count, *self._row_shape], self._size)
         padding = -self._size % _ALIGNMENT
         if padding:  # an odd number of float16 rows of a width that is no multiple of 4
@@ -74,6 +61,11 @@ class SafetensorsWriter:
         room = _HEADER_SIZE - 8
         text = json.dumps(self._header).encode().ljust(room)
         self._stream.finish(room.to_bytes(8, "little") + text)
+
+    def release(self) -> None:
+        """Let go of the temporary files."""
+        self._columns.close()
+        self._stream.abandon()
 
     def _describe(self, name: str, dtype: str, shape: list[int], size: int) -> None:
         """Say what stands next in the file."""

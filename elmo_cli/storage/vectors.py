@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Final, Protocol, runtime_checkable
+from typing import Any, Final, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from elmo_cli.storage.tables import escaped, utf8
 from elmo_cli.text.sentence import Position, RawJson
 
 Vectors = NDArray[np.floating[Any]]
+Context = TypeVar("Context", bound="Finishing")
 
 _MAGIC: Final = b"\x93NUMPY\x01\x00"
 _ROWS_AT_ONCE: Final = 4096  # converted at once: a sentence may have a million
@@ -61,7 +62,30 @@ class VectorSink(Protocol):
         """Hand on what has been written so far, as far as the format can."""
 
 
-class NpyWriter:
+class Finishing:
+    """A context that finishes what it writes, or abandons it on an exception, and then lets go of what it needed."""
+
+    def __enter__(self: Context) -> Context:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if kind is None:
+                self.finish()
+        finally:
+            self.release()
+
+    def finish(self) -> None:
+        """Make the output whole."""
+        raise NotImplementedError
+
+    def release(self) -> None:
+        """Let go of temporary files and the like; called once, whatever has happened."""
+
+
+class NpyWriter(Finishing):
     """Writes a single npy array whose number of rows is known only after the last one, as `LateHeader` does.
 
     Args:
@@ -75,17 +99,6 @@ class NpyWriter:
         self._row_shape = row_shape
         self._dtype: DType = dtype
         self._stream = LateHeader(stream, NPY_HEADER_SIZE)
-
-    def __enter__(self) -> "NpyWriter":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if kind is None:
-            self.finish()
-        else:
-            self._stream.abandon()
 
     def write(self, head: Mapping[str, Any], vectors: Vectors, rows: SentenceRows | None = None) -> None:
         """Write the rows of one sentence; an npy file has no room for what they are."""
@@ -110,8 +123,12 @@ class NpyWriter:
         """Make the array whole: write the header that says how many rows there are."""
         self._stream.finish(npy_header((self.rows, *self._row_shape), descr_of(self._dtype)))
 
+    def release(self) -> None:
+        """Let go of the temporary file."""
+        self._stream.abandon()
 
-class JsonlWriter:
+
+class JsonlWriter(Finishing):
     """Writes one JSON object a line: the fields of a sentence's head, then its ``vectors``.
 
     Every number reads back as exactly the one that was written. Text is UTF-8; a lone surrogate is escaped.
@@ -127,15 +144,6 @@ class JsonlWriter:
         self._stream = stream
         self._dtype: DType = dtype
         self._pooled = pooled
-
-    def __enter__(self) -> "JsonlWriter":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if kind is None:
-            self.finish()
 
     def write(self, head: Mapping[str, Any], vectors: Vectors, rows: SentenceRows | None = None) -> None:
         """Write a line with vectors [n, dim], [n, layers, dim] or [dim]; a field of their name in the head gives way.

@@ -4,7 +4,6 @@ import re
 import sqlite3
 from collections.abc import Mapping
 from hashlib import blake2b
-from types import TracebackType
 from typing import Any, Final
 
 from elmo_cli.config import DType
@@ -12,13 +11,13 @@ from elmo_cli.errors import OutputError
 from elmo_cli.storage.decimals import json_array
 from elmo_cli.storage.late_header import ByteStream, LateHeader
 from elmo_cli.storage.tables import utf8
-from elmo_cli.storage.vectors import SentenceRows, Vectors, finite
+from elmo_cli.storage.vectors import Finishing, SentenceRows, Vectors, finite
 
 _COUNT_DIGITS: Final = 20  # room for any number of rows, filled with zeros from the left, which every reader takes
 _GAP: Final = re.compile(r"[\s\x00-\x20\x7f-\xa0\u200b\ufeff]+")  # what some reader or other may take for a gap
 
 
-class Word2vecWriter:
+class Word2vecWriter(Finishing):
     """Writes ``rows dim`` and a line for each sentence: its name, then its numbers, which read back exactly.
 
     A name is the text of the sentence with ``_`` for each stretch of white space, and ``_`` alone for an empty one.
@@ -37,19 +36,6 @@ class Word2vecWriter:
         self._names = UniqueNames()
         self._stream = LateHeader(stream, len(self._header()))
 
-    def __enter__(self) -> "Word2vecWriter":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        try:
-            if kind is None:
-                self._stream.finish(self._header())
-        finally:
-            self._names.close()
-            self._stream.abandon()
-
     def write(self, head: Mapping[str, Any], vectors: Vectors, rows: SentenceRows) -> None:
         """Write the line of one sentence, of the vector [dim].
 
@@ -64,6 +50,15 @@ class Word2vecWriter:
     def flush(self) -> None:
         """Hand the lines on, unless they have to wait for the end; the file is not whole before that."""
         self._stream.flush()
+
+    def finish(self) -> None:
+        """Write the number of lines into its place."""
+        self._stream.finish(self._header())
+
+    def release(self) -> None:
+        """Let go of the temporary files."""
+        self._names.close()
+        self._stream.abandon()
 
     def _header(self) -> bytes:
         return b"%0*d %d\n" % (_COUNT_DIGITS, self._count, self._dim)
