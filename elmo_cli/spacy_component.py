@@ -16,7 +16,6 @@ from elmo_cli.settings import DEFAULT_MODEL
 if TYPE_CHECKING:
     from elmo_cli import Elmo
 
-_FILES: Final = ("config.json", "model.safetensors", "vocab.txt", "README.md")  # of a model
 _LAYERS: Final = "elmo_layers"  # key in ``doc.user_data``
 
 
@@ -67,11 +66,12 @@ class ElmoComponent:
             elmo_cli.errors.ElmoError: there is no such model, or the folder cannot be made.
         """
         from elmo_cli.storage.files import make_folder
+        from elmo_cli.storage.model_dir import MODEL_FILES
         from elmo_cli.storage.registry import find_model
 
         source, target = find_model(self.model), Path(path)
         make_folder(target)
-        for name in _FILES:
+        for name in MODEL_FILES:
             if (source / name).is_file() and (source / name).resolve() != (target / name).resolve():
                 shutil.copyfile(source / name, target / name)
 

@@ -1,6 +1,5 @@
 """`elmo embed`: text to vectors."""
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -25,6 +24,7 @@ from elmo_cli.commands.options import (
     reading_workers,
     use_threads,
 )
+from elmo_cli.commands.streams import note_terminal
 from elmo_cli.config import DTYPES, PRECISIONS
 from elmo_cli.embedding.selection import check_pool, parse_layers, pooled_shape
 from elmo_cli.errors import ConfigError
@@ -144,8 +144,7 @@ def embed(
         reporter.note(f"all outputs are in {out_dir}: nothing to do")
         return
     sources = [source for job in jobs for source in job.sources]
-    if "-" in sources and sys.stdin.isatty():
-        reporter.note("reading text from the terminal; end it with Ctrl-D")
+    note_terminal(sources, reporter)
     announce_size(targets, form, sources, input_mode, reporter)
     options = TextOptions(input_mode, lang or config.language, errors, check_column(column, input_mode))
     # Its processes load spaCy while this one loads torch; Typer ends them with the command.

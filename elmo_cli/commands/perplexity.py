@@ -1,7 +1,6 @@
 """`elmo perplexity`: how well a model predicts texts."""
 
 import math
-import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -20,6 +19,7 @@ from elmo_cli.commands.options import (
     choose,
     use_threads,
 )
+from elmo_cli.commands.streams import note_terminal
 from elmo_cli.errors import DataError, Place
 from elmo_cli.reporting import Reporter
 from elmo_cli.settings import DEFAULT_MODEL
@@ -68,8 +68,7 @@ def perplexity(
     config = read_config(folder)
     require_softmax(folder, config)
     sources = find_sources(files or ["-"], SUFFIXES[input_mode])
-    if "-" in sources and sys.stdin.isatty():
-        reporter.note("reading text from the terminal; end it with Ctrl-D")
+    note_terminal(sources, reporter)
 
     from elmo_cli.bilm.device import choose_device
     from elmo_cli.evaluation.losses import load_predictor

@@ -1,10 +1,19 @@
-"""Where a command's answer goes."""
+"""Where a command's text comes from and where its answer goes."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, cast
+
+from elmo_cli.reporting import Reporter
+from elmo_cli.text.sources import STDIN
+
+
+def note_terminal(sources: Sequence[str], reporter: Reporter) -> None:
+    """Say how to end the text, where it is typed."""
+    if STDIN in sources and sys.stdin.isatty():
+        reporter.note("reading text from the terminal; end it with Ctrl-D")
 
 
 @contextmanager

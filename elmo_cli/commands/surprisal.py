@@ -1,6 +1,5 @@
 """`elmo surprisal`: how unexpected each token of a text is to a model."""
 
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -22,7 +21,7 @@ from elmo_cli.commands.options import (
     refuse_existing,
     use_threads,
 )
-from elmo_cli.commands.streams import output_stream
+from elmo_cli.commands.streams import note_terminal, output_stream
 from elmo_cli.errors import ConfigError
 from elmo_cli.reporting import Reporter
 from elmo_cli.settings import DEFAULT_MODEL
@@ -89,8 +88,7 @@ def surprisal(
     config = read_config(folder)
     require_softmax(folder, config)
     source = _source(file, input_mode)
-    if source == "-" and sys.stdin.isatty():
-        reporter.note("reading text from the terminal; end it with Ctrl-D")
+    note_terminal([source], reporter)
 
     columns, stimuli = _stimuli(source, text_col, TextOptions(input_mode, lang or config.language, errors, column))
 
