@@ -1,6 +1,6 @@
 """The token encoder: a word type's characters to one vector, whatever its neighbours are."""
 
-from typing import cast
+from typing import Any, cast
 
 import torch
 from jaxtyping import Float, Int
@@ -93,4 +93,28 @@ def _largest_response(
     windows = x.contiguous().as_strided((types, positions, width * embedding), strides).reshape(-1, width * embedding)
     weight = convolution.weight.permute(2, 1, 0).reshape(width * embedding, count)
     responses = windows @ weight if convolution.bias is None else torch.addmm(convolution.bias, windows, weight)
-    return responses.view(types, positions, count).amax(dim=1)
+    responses = responses.view(types, positions, count)
+    return cast(Tensor, _Largest.apply(responses)) if responses.requires_grad else responses.amax(dim=1)  # type: ignore[no-untyped-call]
+
+
+class _Largest(torch.autograd.Function):
+    """``apply(responses)``: [types, positions, filters] -> [types, filters], the largest over the positions.
+
+    Positions with one and the same largest value share its gradient, as in `torch.amax`, whose own backward pass counts
+    them in int64 and takes as long as an LSTM layer's.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, responses: Float[Tensor, "types positions filters"]) -> Float[Tensor, "types filters"]:  # noqa: ANN401
+        """Return the largest; keep the responses."""
+        largest = responses.amax(dim=1)
+        ctx.save_for_backward(responses, largest)
+        return largest
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Float[Tensor, "types positions filters"]:  # noqa: ANN401
+        """Give each largest value's gradient to the positions that have it."""
+        responses, largest = ctx.saved_tensors
+        hits = torch.eq(responses, largest.unsqueeze(1), out=torch.empty_like(responses))
+        shares = gradients[0] / hits.sum(dim=1)
+        return hits.mul_(shares.unsqueeze(1))

@@ -8,6 +8,7 @@ the CPU time of the process, so that other work on the machine does not count ag
 """
 
 import argparse
+import contextlib
 import dataclasses
 import tempfile
 import time
@@ -26,8 +27,6 @@ from elmo_cli.text.prepare import prepare_corpus
 from elmo_cli.text.reader import TextOptions
 from elmo_cli.training import loop
 from elmo_cli.training.session import open_session
-
-_TYPES = {field.name: field.type for field in dataclasses.fields(TrainingSettings)}
 
 
 def main() -> None:
@@ -79,11 +78,14 @@ def _read(trial: str) -> dict[str, Any]:
     if trial == "base":
         return {}
     pairs = dict(part.split("=", 1) for part in trial.split(","))
-    return {name: value if "str" in str(_TYPES[name]) else _number(value) for name, value in pairs.items()}
+    return {name: _value(text) for name, text in pairs.items()}
 
 
-def _number(text: str) -> int | float:
-    return float(text) if "." in text or "e" in text else int(text)
+def _value(text: str) -> int | float | str:
+    for kind in (int, float):
+        with contextlib.suppress(ValueError):
+            return kind(text)
+    return text
 
 
 if __name__ == "__main__":
