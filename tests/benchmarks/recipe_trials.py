@@ -4,7 +4,10 @@
         base dropout=0 negatives=4096 learning_rate=0.002,batch_tokens=512
 
 Each trial is ``base`` or the settings of `TrainingSettings` that differ from it, and runs in one thread; its clock is
-the CPU time of the process, so that other work on the machine does not count against it.
+the CPU time of the process, so that other work on the machine does not count against it. ``cells`` and ``projection``
+give the preset another shape. ``way=plain`` computes the losses as `plain_training` does, on sentences padded in the
+order of the text; with ``sampled_above=1000000`` under the full softmax. It knows no dropout: compare it with
+``dropout=0``.
 """
 
 import argparse
@@ -12,20 +15,26 @@ import contextlib
 import dataclasses
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
+from plain_training import plain_losses
 
 from elmo_cli import settings as environment
-from elmo_cli.config import TrainingSettings
+from elmo_cli.bilm.batching import split_by_budget
+from elmo_cli.config import PRESETS, TrainingSettings
 from elmo_cli.evaluation.perplexity import measure_perplexity
 from elmo_cli.reporting import SilentReporter
 from elmo_cli.storage.run_dir import RunDir
 from elmo_cli.text.prepare import prepare_corpus
 from elmo_cli.text.reader import TextOptions
-from elmo_cli.training import loop
+from elmo_cli.training import loop, sentences
+from elmo_cli.training.batches import epoch_batches
 from elmo_cli.training.session import open_session
 
 
@@ -40,7 +49,7 @@ def main() -> None:
     parser.add_argument("--preset", default="small")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
-    loop.time = SimpleNamespace(monotonic=time.process_time)  # type: ignore[assignment]
+    loop.time = SimpleNamespace(monotonic=time.process_time)  # type: ignore[assignment, attr-defined]
     options = TextOptions("lines", "en", "strict")
     corpus, heldout = (
         prepare_corpus([name], options, cache=environment.cache_folder(), workers=2, reporter=SilentReporter())
@@ -49,8 +58,12 @@ def main() -> None:
     print("| recipe | steps | tokens read | forward | backward | both |\n|---|---|---|---|---|---|", flush=True)
     for trial in arguments.trials:
         chosen = TrainingSettings(preset=arguments.preset, max_time_s=arguments.seconds, checkpoint_s=1e9)
-        chosen = dataclasses.replace(chosen, **_read(trial))
-        session = open_session(corpus, heldout, chosen)
+        values = _shaped(_read(trial), arguments.preset)
+        is_plain = values.pop("way", None) == "plain"
+        session = open_session(corpus, heldout, dataclasses.replace(chosen, **values))
+        sentences.epoch_batches = _in_order if is_plain else epoch_batches  # type: ignore[attr-defined]
+        if is_plain:
+            session.model.losses = partial(plain_losses, session.model)  # type: ignore[method-assign]
         with tempfile.TemporaryDirectory() as scratch:
             run = RunDir(Path(scratch) / "model")
             run.create({"training": dataclasses.asdict(chosen)})
@@ -60,6 +73,7 @@ def main() -> None:
             trainer._measure = lambda: None  # type: ignore[method-assign]
             position = trainer.train()
         trainer.model.eval()
+        vars(trainer.model).pop("losses", None)
         batches, tokens = [], 0
         for batch in session.heldout_batches(whole=True):
             batches.append(batch)
@@ -79,6 +93,21 @@ def _read(trial: str) -> dict[str, Any]:
         return {}
     pairs = dict(part.split("=", 1) for part in trial.split(","))
     return {name: _value(text) for name, text in pairs.items()}
+
+
+def _in_order(lengths: NDArray[np.int64], batch_tokens: int, *, seed: int, epoch: int) -> list[NDArray[np.int64]]:
+    """Return the batches of an epoch in the order of the text, whatever the lengths of its sentences."""
+    return list(split_by_budget(np.arange(len(lengths)), lengths, batch_tokens))
+
+
+def _shaped(values: dict[str, Any], base: str) -> dict[str, Any]:
+    """Make a preset of the trial's shape, if it has one of its own, and return the trial's other settings."""
+    names = {"cells": "cell_dim", "projection": "projection_dim"}
+    shape = {names[name]: value for name, value in values.items() if name in names}
+    if not shape:
+        return values
+    PRESETS["trial"] = dataclasses.replace(PRESETS[base], lstm=dataclasses.replace(PRESETS[base].lstm, **shape))
+    return {name: value for name, value in values.items() if name not in names} | {"preset": "trial"}
 
 
 def _value(text: str) -> int | float | str:
