@@ -43,12 +43,27 @@ class ScalarMix(nn.Module):
         """
         if len(layers) != len(self.w):
             raise ValueError(f"there are {len(layers)} layers and {len(self.w)} weights")
-        return self.gamma * torch.einsum("k,ktd->td", self.s, self._normalised(layers))
+        return weighted_sum(layers, self.s, self.gamma, layer_norm=self.layer_norm, epsilon=self.epsilon)
 
-    def _normalised(self, layers: Float[Tensor, "layers tokens dim"]) -> Float[Tensor, "layers tokens dim"]:
-        if self.layer_norm == "none" or layers.shape[1] == 0:
-            return layers
-        axes = (2,) if self.layer_norm == "token" else (1, 2)
-        centred = layers - layers.mean(dim=axes, keepdim=True)
-        variance = centred.square().mean(dim=axes, keepdim=True)
-        return centred / (variance + self.epsilon).sqrt()
+
+def weighted_sum(
+    layers: Float[Tensor, "layers tokens dim"],
+    s: Float[Tensor, " layers"],
+    gamma: Float[Tensor, ""] | float,
+    *,
+    layer_norm: LayerNorm = "none",
+    epsilon: float = EPSILON,
+) -> Float[Tensor, "tokens dim"]:
+    """Return ``gamma * sum_k s_k h_k``, each layer normalised first as `ScalarMix` tells."""
+    return gamma * torch.einsum("k,ktd->td", s, _normalised(layers, layer_norm, epsilon))
+
+
+def _normalised(
+    layers: Float[Tensor, "layers tokens dim"], layer_norm: LayerNorm, epsilon: float
+) -> Float[Tensor, "layers tokens dim"]:
+    if layer_norm == "none" or layers.shape[1] == 0:
+        return layers
+    axes = (2,) if layer_norm == "token" else (1, 2)
+    centred = layers - layers.mean(dim=axes, keepdim=True)
+    variance = centred.square().mean(dim=axes, keepdim=True)
+    return centred / (variance + epsilon).sqrt()

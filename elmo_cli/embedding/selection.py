@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from elmo_cli.errors import ConfigError
+from elmo_cli.storage.mix_file import MixWeights
 
 Pooling = Literal["mean", "max", "first", "last", "mean-max"]
 POOLS: tuple[str, ...] = ("none", *get_args(Pooling))
@@ -16,10 +17,12 @@ class LayerChoice:
     """What is taken of the layers of a token.
 
     Attributes:
-        indices: layers that leave side by side; None for their average, one vector a token.
+        indices: layers that leave side by side; None for one vector a token made of all of them.
+        mix: how that vector is made; None for the average.
     """
 
     indices: tuple[int, ...] | None
+    mix: MixWeights | None = None
 
     def row_shape(self, vector_dim: int) -> tuple[int, ...]:
         """Return the shape of a token's output: [dim], or [layers, dim] for several layers."""

@@ -1,0 +1,221 @@
+"""`elmo mix predict`: text out in the layout in which it came in, with the labels put in."""
+
+import json
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from elmo_cli.errors import ConfigError, DataError
+from elmo_cli.mixing.labelled import SENTENCE, TOKEN, label_key, label_span, row_blocks, row_sentences
+from elmo_cli.mixing.layouts import Layout, Opened
+from elmo_cli.storage.tables import escaped
+from elmo_cli.text.blocks import blocks
+from elmo_cli.text.conll import columns_of
+from elmo_cli.text.json_lines import raw_members
+from elmo_cli.text.reader import sentences_of_block
+from elmo_cli.text.sentence import Sentence
+from elmo_cli.text.sources import Line
+from elmo_cli.text.tokenizer import Tokenizer
+
+Labels = Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A stretch of the text.
+
+    Attributes:
+        tokens: of the sentence in it that gets labels; None where there is nothing to label.
+        render: from the labels to the lines that are written.
+    """
+
+    tokens: Sequence[str] | None
+    render: Callable[[Labels], str]
+
+
+def slots_of(text: Opened, layout: Layout, unit: str, tokenizer: Tokenizer | None, columns: int = 0) -> Iterator[Slot]:
+    """Return the stretches of a text, in order; together they are all of it.
+
+    Args:
+        text: as `open_text` returns it.
+        layout: of the text, and where the labels go.
+        unit: what gets a label: ``token`` or ``sentence``.
+        tokenizer: where the layout needs one.
+        columns: of a row of the text that was learned on; shorter rows get the label behind their last column.
+
+    Raises:
+        ConfigError: the layout has no place for labels of this unit.
+        DataError: a line is not of this layout.
+    """
+    wrong = TOKEN if layout.mode == "tsv" else SENTENCE if layout.mode in ("conll", "conllu") else None
+    if unit == wrong:
+        raise ConfigError(
+            f"{layout.mode} has no place for a label of each {unit}, which is what the mix gives",
+            fix="name text of another layout, or say it: --input lines",
+        )
+    if layout.mode in ("conll", "conllu"):
+        return _row_slots(text, layout, columns)
+    if layout.mode == "tsv":
+        return _tsv_slots(text, layout, tokenizer)
+    if layout.mode == "jsonl":
+        return _json_slots(text, layout, unit, tokenizer)
+    return _line_slots(text, layout, unit, tokenizer)
+
+
+def fill_in(slots: Iterable[Slot], predict: Callable[[Iterable[Sequence[str]]], Iterator[Labels]]) -> Iterator[str]:
+    """Yield the lines of all slots, in order, each with its end.
+
+    Args:
+        slots: to fill.
+        predict: from sentences to their labels, in order; it may read ahead.
+    """
+    waiting: deque[Slot] = deque()
+
+    def sentences() -> Iterator[Sequence[str]]:
+        for slot in slots:
+            waiting.append(slot)
+            if slot.tokens is not None:
+                yield slot.tokens
+
+    for labels in predict(sentences()):
+        while waiting[0].tokens is None:
+            yield waiting.popleft().render(())
+        yield waiting.popleft().render(labels)
+    for slot in waiting:
+        yield slot.render(())
+
+
+def _as_it_is(lines: Sequence[Line]) -> Slot:
+    text = "".join(f"{line.text}\n" for line in lines)
+    return Slot(None, lambda _: text)
+
+
+def _row_slots(text: Opened, layout: Layout, columns: int) -> Iterator[Slot]:
+    for block in row_blocks(text):
+        places = {line.place.line: number for number, line in enumerate(block)}
+        done = 0
+        for sentence in row_sentences(block, layout):
+            rows = [places[number] for number, _, _ in sentence.positions]
+            if rows:
+                end = rows[-1] + 1
+                yield _row_slot(sentence.tokens, block[done:end], [row - done for row in rows], layout, columns)
+                done = end
+        yield _as_it_is(block[done:])
+
+
+def _row_slot(tokens: Sequence[str], lines: Sequence[Line], rows: Sequence[int], layout: Layout, columns: int) -> Slot:
+    def render(labels: Labels) -> str:
+        texts = [line.text for line in lines]
+        for row, label in zip(rows, labels, strict=True):
+            texts[row] = _with_label(lines[row], escaped(label), layout, columns)
+        return "".join(f"{text}\n" for text in texts)
+
+    return Slot(tokens, render)
+
+
+def _with_label(row: Line, label: str, layout: Layout, columns: int) -> str:
+    """Return a row with the label in its column, or behind the last one where the row has no such column yet."""
+    count = len(columns_of(row))
+    span = None if layout.label_number is None and count < columns else label_span(row, layout)
+    if span is not None:
+        return row.text[: span[0]] + label + row.text[span[1] :]
+    if layout.label_number is not None and layout.label_number > count + 1:
+        raise DataError(
+            f"the row has {count} column{'s'[: count != 1]}, the label goes to column {layout.label_number}",
+            where=row.place,
+            fix=f"choose --label-column {count + 1}",
+        )
+    gap = "\t" if "\t" in row.text or " " not in row.text.strip() else " "
+    return row.text.rstrip() + gap + label
+
+
+def _tsv_slots(text: Opened, layout: Layout, tokenizer: Tokenizer | None) -> Iterator[Slot]:
+    for block in blocks(text.lines, None):
+        cells = [_tsv_cells(line, layout) for line in block]
+        contents = [Line(row[layout.text_column - 1], line.place) for row, line in zip(cells, block, strict=True)]
+        sentences = sentences_of_block(contents, mode="lines", tokenizer=tokenizer)
+        for line, row, sentence in zip(block, cells, sentences, strict=True):
+            yield (
+                _as_it_is([line]) if not line.text.strip() else _tsv_slot(row, sentence, (layout.label_number or 1) - 1)
+            )
+
+
+def _tsv_cells(line: Line, layout: Layout) -> list[str]:
+    """Return the cells of a row; a row that is only a text gets an empty cell for its label."""
+    usual = layout.column is None and layout.label_column is None
+    cells = line.text.split("\t", 1) if usual else line.text.split("\t")
+    if usual and len(cells) == 1:
+        return ["", *cells]
+    if len(cells) < layout.text_column:
+        message = f"the row has {len(cells)} column{'s'[: len(cells) != 1]}, the text stands in {layout.text_column}"
+        if line.text.strip():
+            raise DataError(message, where=line.place, fix="choose another --column")
+        cells += [""] * layout.text_column
+    return cells
+
+
+def _tsv_slot(cells: Sequence[str], sentence: Sentence, place: int) -> Slot:
+    def render(labels: Labels) -> str:
+        filled = [*cells, *[""] * (place + 1 - len(cells))]
+        filled[place] = escaped(labels[0])
+        return "\t".join(filled) + "\n"
+
+    return Slot(sentence.tokens, render)
+
+
+def _json_slots(text: Opened, layout: Layout, unit: str, tokenizer: Tokenizer | None) -> Iterator[Slot]:
+    for block in blocks(text.lines, None):
+        sentences = sentences_of_block(block, mode="jsonl", tokenizer=_required(tokenizer))
+        for line, sentence in zip(block, sentences, strict=True):
+            yield _as_it_is([line]) if not line.text.strip() else _json_slot(line, sentence, layout, unit)
+
+
+def _required(tokenizer: Tokenizer | None) -> Tokenizer:
+    if tokenizer is None:
+        raise ValueError("this layout needs a tokenizer")
+    return tokenizer
+
+
+def _json_slot(line: Line, sentence: Sentence, layout: Layout, unit: str) -> Slot:
+    key = label_key((), layout, unit)
+
+    def render(labels: Labels) -> str:
+        value = list(labels) if unit == TOKEN else labels[0]
+        return with_member(line.text, key, value, None if sentence.text is None else sentence.tokens) + "\n"
+
+    return Slot(sentence.tokens, render)
+
+
+def with_member(text: str, key: str, value: object, tokens: Sequence[str] | None) -> str:
+    """Return a JSON object with a member added behind the others, or in place of one of this key.
+
+    Args:
+        text: the object, in one line.
+        key: of the member.
+        value: of it.
+        tokens: that the labels belong to, added as ``tokens`` where the object has only its text and each token has a
+            label; None where it has tokens.
+    """
+    members: dict[str, str] = dict(raw_members(text))  # as they are written: no digit of a number is lost
+    if isinstance(value, list) and tokens is not None:
+        members["tokens"] = json.dumps(list(tokens), ensure_ascii=False)
+    members[key] = json.dumps(value, ensure_ascii=False)
+    return "{" + ", ".join(f"{json.dumps(name, ensure_ascii=False)}: {raw}" for name, raw in members.items()) + "}"
+
+
+def _line_slots(text: Opened, layout: Layout, unit: str, tokenizer: Tokenizer | None) -> Iterator[Slot]:
+    for block in blocks(text.lines, None):
+        sentences = sentences_of_block(block, mode=layout.mode, tokenizer=tokenizer)
+        for line, sentence in zip(block, sentences, strict=True):
+            yield _line_slot(line.text, sentence, unit)
+
+
+def _line_slot(text: str, sentence: Sentence, unit: str) -> Slot:
+    """Return a row a token with a blank line behind the sentence, or the label before the line as in tsv."""
+    if unit == SENTENCE:
+        return Slot(sentence.tokens, lambda labels: f"{escaped(labels[0])}\t{text}\n")
+    rows = [escaped(token) for token in sentence.tokens]
+    return Slot(
+        sentence.tokens,
+        lambda labels: "".join(f"{row}\t{escaped(label)}\n" for row, label in zip(rows, labels, strict=True)) + "\n",
+    )

@@ -1,0 +1,258 @@
+"""Labelled text: sentences of tokens with a label for each token, or one for the whole.
+
+All layouts become `Example`s; whatever learns from labels reads these.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from elmo_cli.errors import DataError, Place
+from elmo_cli.mixing.layouts import CONLLU_COLUMNS, Layout, Opened, without_comments
+from elmo_cli.storage.tables import utf8
+from elmo_cli.text.blocks import ROWS, blocks
+from elmo_cli.text.conll import columns_of
+from elmo_cli.text.reader import sentences_of_block
+from elmo_cli.text.sentence import RawJson, Sentence
+from elmo_cli.text.sources import Line
+from elmo_cli.text.tokenizer import Tokenizer
+
+TOKEN: Final = "token"
+SENTENCE: Final = "sentence"
+_BLOCK: Final = 256  # lines tokenized at once
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A sentence and what is known of it.
+
+    Attributes:
+        tokens: in order.
+        labels: one a token or, where ``unit`` says so, a single one.
+        unit: ``token`` or ``sentence``.
+        place: of its first line.
+        columns: of its first row, in CoNLL text; 0 elsewhere.
+    """
+
+    tokens: Sequence[str]
+    labels: tuple[str, ...]
+    unit: str
+    place: Place
+    columns: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledText:
+    """All sentences of a labelled text.
+
+    Attributes:
+        name: for messages and the record.
+        examples: at least one; all with labels of the same unit.
+    """
+
+    name: str
+    examples: Sequence[Example]
+
+    @property
+    def unit(self) -> str:
+        """What has a label: ``token`` or ``sentence``."""
+        return self.examples[0].unit
+
+    @property
+    def tokens(self) -> list[Sequence[str]]:
+        """Tokens of each sentence."""
+        return [example.tokens for example in self.examples]
+
+    def record(self) -> dict[str, Any]:
+        """Return what a mix file says of the text."""
+        digest = hashlib.sha256()
+        for example in self.examples:
+            digest.update(utf8(json.dumps([list(example.tokens), example.labels])) + b"\n")
+        count = sum(len(example.tokens) for example in self.examples)
+        return {"name": self.name, "sentences": len(self.examples), "tokens": count, "sha256": digest.hexdigest()}
+
+
+def collect(name: str, examples: Iterable[Example]) -> LabelledText:
+    """Return a text whose sentences all have labels of the same unit.
+
+    Raises:
+        DataError: they have not, or there is no sentence.
+    """
+    found = LabelledText(name, list(examples))
+    if not found.examples:
+        raise DataError("there is no labelled sentence in the text", where=Place(name))
+    for example in found.examples:
+        if example.unit != found.unit:
+            message = f"here a {example.unit} has a label, before it was a {found.unit}"
+            raise DataError(message, where=example.place, fix="give every line labels of the same kind")
+    return found
+
+
+def read_examples(text: Opened, layout: Layout, tokenizer: Tokenizer | None) -> Iterator[Example]:
+    """Yield the labelled sentences of a text, in order. Sentences without a token, and blank lines, are left out.
+
+    Args:
+        text: as `open_text` returns it.
+        layout: of the text.
+        tokenizer: where the layout needs one.
+
+    Raises:
+        DataError: a line is not of this layout, or a label is missing.
+    """
+    if layout.mode == "tsv":
+        return _tsv_examples(text, layout, _required(tokenizer))
+    if layout.mode == "jsonl":
+        return _json_examples(text, layout, _required(tokenizer))
+    return _row_examples(text, layout)
+
+
+def _required(tokenizer: Tokenizer | None) -> Tokenizer:
+    if tokenizer is None:
+        raise ValueError("this layout needs a tokenizer")
+    return tokenizer
+
+
+def row_blocks(text: Opened) -> Iterator[list[Line]]:
+    """Yield the lines of CoNLL text in blocks of whole sentences, blank lines and comments included."""
+    return blocks(text.lines, ROWS)
+
+
+def row_sentences(block: Sequence[Line], layout: Layout) -> Iterator[Sentence]:
+    """Yield the sentences of a block; their places tell the line of each token.
+
+    Raises:
+        DataError: a row is not of this layout.
+    """
+    if layout.mode == "conll":
+        kept = [line for paragraph in ROWS.of(block) for line in without_comments(paragraph)]
+        return sentences_of_block(kept, mode="conll", tokenizer=None, column=layout.text_column)
+    return sentences_of_block(block, mode="conllu", tokenizer=None)
+
+
+def _row_examples(text: Opened, layout: Layout) -> Iterator[Example]:
+    for block in row_blocks(text):
+        lines = {line.place.line: line for line in block}
+        for sentence in row_sentences(block, layout):
+            rows = [lines[number] for number, _, _ in sentence.positions]
+            if rows:
+                labels = tuple(_label_of(row, layout) for row in rows)
+                yield Example(sentence.tokens, labels, TOKEN, sentence.place, len(columns_of(rows[0])))
+
+
+def label_span(row: Line, layout: Layout) -> tuple[int, int] | None:
+    """Return where the label stands in a row; None if the row has no such column.
+
+    The usual place in CoNLL text is the last column that is not empty and not the token's.
+    """
+    spans = columns_of(row)
+    number = layout.label_number
+    if number is not None:
+        return spans[number - 1] if number <= len(spans) else None
+    while spans and spans[-1][0] == spans[-1][1]:
+        spans.pop()
+    return spans[-1] if len(spans) > max(layout.text_column, 1) else None
+
+
+def _label_of(row: Line, layout: Layout) -> str:
+    span = label_span(row, layout)
+    label = row.text[slice(*span)] if span is not None else ""
+    if label:
+        return label
+    count = len(columns_of(row))
+    if layout.label_number is None:
+        message = f"expected a label in the last column, found {count} column{'s'[: count != 1]}"
+    else:
+        name = CONLLU_COLUMNS[layout.label_number - 1] if layout.mode == "conllu" else layout.label_number
+        message = f"there is no label in column {name}; the row has {count} columns"
+    raise DataError(message, where=row.place, fix="part the columns by tabs or spaces, or choose --label-column")
+
+
+def _tsv_examples(text: Opened, layout: Layout, tokenizer: Tokenizer) -> Iterator[Example]:
+    rows: list[tuple[Line, str]] = []
+    for line in text.lines:
+        if line.text.strip():
+            label, content = split_tsv(line, layout)
+            rows.append((Line(content, line.place), label))
+        if len(rows) >= _BLOCK:
+            yield from _examples_of_rows(rows, tokenizer)
+            rows = []
+    yield from _examples_of_rows(rows, tokenizer)
+
+
+def _examples_of_rows(rows: Sequence[tuple[Line, str]], tokenizer: Tokenizer) -> Iterator[Example]:
+    sentences = sentences_of_block([line for line, _ in rows], mode="lines", tokenizer=tokenizer)
+    for sentence, (_, label) in zip(sentences, rows, strict=True):
+        if sentence.tokens:
+            yield Example(sentence.tokens, (label,), SENTENCE, sentence.place)
+
+
+def split_tsv(line: Line, layout: Layout) -> tuple[str, str]:
+    """Return label and text of a row. In the usual layout, all behind the first tab is the text.
+
+    Raises:
+        DataError: there are too few columns, or no label.
+    """
+    usual = layout.column is None and layout.label_column is None
+    cells = line.text.split("\t", 1) if usual else line.text.split("\t")
+    label_number = layout.label_number or 1
+    needed = max(label_number, layout.text_column)
+    if len(cells) < needed:
+        count = f"{len(cells)} column{'s'[: len(cells) != 1]}"
+        message = f"expected a label and a text parted by a tab, found {count}"
+        raise DataError(message, where=line.place, fix="write LABEL<TAB>TEXT, or set --column and --label-column")
+    label = cells[label_number - 1].strip()
+    if not label:
+        raise DataError("the label is empty", where=line.place, fix="write LABEL<TAB>TEXT")
+    return label, cells[layout.text_column - 1]
+
+
+def _json_examples(text: Opened, layout: Layout, tokenizer: Tokenizer) -> Iterator[Example]:
+    for block in blocks(text.lines, None):
+        for sentence in sentences_of_block(block, mode="jsonl", tokenizer=tokenizer):
+            if sentence.fields or sentence.tokens:
+                labels, unit = _json_labels(sentence, layout)
+                if sentence.tokens:
+                    yield Example(sentence.tokens, labels, unit, sentence.place)
+
+
+def label_key(fields: Sequence[str], layout: Layout, unit: str | None = None) -> str:
+    """Return the key of a JSON object's labels: as told, ``tags`` where it is there or tokens have labels, ``label``.
+
+    Args:
+        fields: keys of the object.
+        layout: may tell the key.
+        unit: what has labels; None where the object itself tells.
+    """
+    if layout.label_column is not None:
+        return layout.label_column
+    if unit is not None:
+        return "tags" if unit == TOKEN else "label"
+    return "tags" if "tags" in fields else "label"
+
+
+def _json_labels(sentence: Sentence, layout: Layout) -> tuple[tuple[str, ...], str]:
+    key = label_key(tuple(sentence.fields), layout)
+    if key not in sentence.fields:
+        keys = ", ".join(map(json.dumps, sentence.fields)) or "none"
+        fix = 'write {"tokens": [...], "tags": [...]} or {"text": "...", "label": "..."}, or set --label-column KEY'
+        message = f"the object has no label (its keys beside text and tokens: {keys})"
+        raise DataError(message, where=sentence.place, fix=fix)
+    value: Any = sentence.fields[key]
+    value = json.loads(value) if isinstance(value, RawJson) else value
+    if not isinstance(value, list):
+        return (_as_label(value, key, sentence.place),), SENTENCE
+    labels = tuple(_as_label(item, key, sentence.place) for item in value)
+    if len(labels) != len(sentence.tokens):
+        message = f"there are {len(labels)} labels in {json.dumps(key)} and {len(sentence.tokens)} tokens"
+        raise DataError(message, where=sentence.place, fix='give "tokens" and a label for each of them')
+    return labels, TOKEN
+
+
+def _as_label(value: object, key: str, place: Place) -> str:
+    if isinstance(value, str) and value:
+        return value
+    if isinstance(value, int):  # true and false, too
+        return json.dumps(value)
+    raise DataError(f"{json.dumps(key)} holds {json.dumps(value):.40}, not a label", where=place, fix="write a string")

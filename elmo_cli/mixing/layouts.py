@@ -1,0 +1,197 @@
+"""How labelled text is laid out: as told, by the file's name, or by its first lines."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
+from typing import Final
+
+from elmo_cli.errors import ConfigError, DataError, Place
+from elmo_cli.text.blocks import ROWS
+from elmo_cli.text.compression import PACKED_SUFFIXES
+from elmo_cli.text.conll import columns_of
+from elmo_cli.text.reader import SUFFIXES
+from elmo_cli.text.sources import STDIN, EncodingErrors, Line, display_name, find_sources, read_lines
+
+LABELLED: Final = ("conll", "conllu", "tsv", "jsonl")
+PLAIN: Final = ("lines", "tokens")  # text without room for labels, which `elmo mix predict` reads, too
+CONLLU_COLUMNS: Final = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
+
+_ENDINGS: Final = {ending: mode for mode in ("conll", "conllu", "jsonl") for ending in SUFFIXES[mode]}
+_HEAD_LINES: Final = 1000  # looked at
+_MANY_ROWS: Final = 10
+_NUMBER: Final = re.compile(r"[1-9]\d*(-\d+)?|\d+\.\d+", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where tokens or texts and their labels stand.
+
+    Attributes:
+        mode: one of `LABELLED` or `PLAIN`.
+        column: of the token (conll) or the text (tsv), from 1; None for the usual one: 1 in conll, 2 in tsv.
+        label_column: a number, or the name of a column of CoNLL-U or of a key of JSON; None for the usual place: the
+            last column of conll, UPOS, column 1 of tsv, ``tags`` or ``label``.
+    """
+
+    mode: str
+    column: int | None = None
+    label_column: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.column is not None and self.mode not in ("conll", "tsv"):
+            raise ConfigError(f"--column {self.column} says nothing of --input {self.mode}", fix="leave it out")
+        if self.label_column is None or self.mode == "jsonl":
+            return
+        if self.mode in PLAIN:
+            raise ConfigError(f"--label-column says nothing of --input {self.mode}", fix="leave it out")
+        if self.mode == "conllu" and self.label_column.upper() in CONLLU_COLUMNS:
+            return
+        names = f" or one of {', '.join(CONLLU_COLUMNS)}" if self.mode == "conllu" else ""
+        if not self.label_column.isdecimal() or int(self.label_column) < 1:
+            message = f"--label-column {self.label_column!r} is no column of {self.mode}"
+            raise ConfigError(message, fix=f"give a number from 1{names}")
+        if int(self.label_column) == self.text_column:
+            raise ConfigError(f"--label-column {self.label_column} is where the text stands", fix="choose another one")
+
+    @property
+    def text_column(self) -> int:
+        """Column of the token or the text, from 1."""
+        return self.column or (2 if self.mode in ("tsv", "conllu") else 1)
+
+    @property
+    def label_number(self) -> int | None:
+        """Column of the label, from 1; None for the last one of a row, or where the layout has no columns."""
+        if self.label_column is None:
+            return {"conllu": 4, "tsv": 1}.get(self.mode)
+        if self.mode == "conllu" and self.label_column.upper() in CONLLU_COLUMNS:
+            return CONLLU_COLUMNS.index(self.label_column.upper()) + 1
+        return None if self.mode == "jsonl" else int(self.label_column)
+
+    @property
+    def needs_tokenizer(self) -> bool:
+        """Whether some of the text does not come tokenized."""
+        return self.mode in ("tsv", "jsonl", "lines")
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A text whose layout is known.
+
+    Attributes:
+        name: for messages.
+        lines: all of them, still to be read.
+        mode: of its layout.
+        how: in words how the mode is known; empty where it was told.
+    """
+
+    name: str
+    lines: Iterator[Line]
+    mode: str
+    how: str
+
+
+def open_text(
+    argument: str, mode: str | None, *, errors: EncodingErrors = "strict", own_mode: str = "", own_columns: int = 0
+) -> Opened:
+    """Open a text, compressed or not, and find out how it is laid out.
+
+    Args:
+        argument: a file, or ``-``.
+        mode: as told; None to find out.
+        errors: what to do with bytes that are not UTF-8.
+        own_mode: layout that rows with ``own_columns`` are taken to have, where text without labels is allowed; empty
+            where every text has labels.
+        own_columns: see there.
+
+    Raises:
+        DataError: the text cannot be read.
+        ConfigError: it cannot be told how it is laid out, or the argument names several texts.
+    """
+    found = find_sources([argument], SUFFIXES["conll"] + SUFFIXES["conllu"] + SUFFIXES["jsonl"] + (".tsv",))
+    if len(found) != 1:
+        raise ConfigError(f"{argument} names {len(found)} texts", fix="name one file")
+    source = found[0]
+    name = display_name(source)
+    lines = read_lines(source, errors=errors)
+    if mode is not None:
+        return Opened(name, lines, mode, "")
+    ending = _ending(source)
+    if ending in _ENDINGS:
+        return Opened(name, lines, _ENDINGS[ending], f"by its ending {ending}")
+    # Of a pipe no more than the first line is waited for.
+    head = list(islice(lines, 1 if source == STDIN and own_mode else _HEAD_LINES))
+    whole = chain(head, lines)
+    mode = _mode_of_plain(head, own_mode, own_columns) if own_mode else _mode_of_labelled(head)
+    if mode is not None:
+        return Opened(name, whole, mode, "by its first lines")
+    if not any(line.text.strip() for line in head):
+        raise DataError("the text is empty", where=Place(name))
+    raise ConfigError(
+        f"cannot tell how {name} is laid out", fix=f"say it: --input {', '.join(LABELLED[:-1])} or {LABELLED[-1]}"
+    )
+
+
+def _ending(source: str) -> str:
+    for packed in PACKED_SUFFIXES:
+        source = source.removesuffix(packed)
+    return next((ending for ending in sorted(_ENDINGS, key=len, reverse=True) if source.endswith(ending)), "")
+
+
+def _mode_of_labelled(head: Sequence[Line]) -> str | None:
+    special = _mode_of_special(head)
+    if special is not None:
+        return special
+    rows = rows_of(head)
+    is_tabbed = bool(rows) and all("\t" in line.text for line in rows)
+    # Texts have spaces in them, tokens have not.
+    is_text = is_tabbed and any(" " in cell.strip() for line in rows for cell in line.text.split("\t"))
+    if rows and not is_text and _has_gaps(head) and all(len(columns_of(line)) > 1 for line in rows):
+        return "conll"
+    return "tsv" if is_tabbed else None
+
+
+def _mode_of_plain(head: Sequence[Line], own_mode: str, own_columns: int) -> str:
+    special = _mode_of_special(head)
+    if special is not None:
+        return special
+    rows = rows_of(head)
+    is_tabbed = bool(rows) and all("\t" in line.text for line in rows)
+    if own_mode == "conll" and rows and all(len(columns_of(line)) == own_columns for line in rows):
+        # A line of two words is no row of two columns; many of them in paragraphs are.
+        return own_mode if is_tabbed or (len(rows) >= _MANY_ROWS and _has_gaps(head)) else "lines"
+    return own_mode if own_mode == "tsv" and is_tabbed else "lines"
+
+
+def _mode_of_special(head: Sequence[Line]) -> str | None:
+    """Return jsonl or conllu where the lines look like them."""
+    rows = rows_of(head)
+    if rows and rows[0].text.lstrip().startswith("{"):
+        return "jsonl"
+    cells = [line.text.split("\t") for line in rows]
+    if cells and all(len(row) == len(CONLLU_COLUMNS) and _NUMBER.fullmatch(row[0]) for row in cells):
+        return "conllu"
+    return None
+
+
+def rows_of(lines: Sequence[Line]) -> list[Line]:
+    """Return the lines that are neither blank nor comments before a sentence."""
+    return [line for paragraph in ROWS.of(lines) for line in without_comments(paragraph)]
+
+
+def without_comments(paragraph: Sequence[Line]) -> Sequence[Line]:
+    """Return a paragraph without leading comments: lines with ``#`` and no tab, where the last row has tabs.
+
+    CoNLL files have no comments; some that are parted by tabs have them as CoNLL-U does.
+    """
+    if "\t" not in paragraph[-1].text:
+        return paragraph
+    count = 0
+    while paragraph[count].text.startswith("#") and "\t" not in paragraph[count].text:
+        count += 1
+    return paragraph[count:]
+
+
+def _has_gaps(head: Sequence[Line]) -> bool:
+    """Tell whether blank lines stand between the rows."""
+    return sum(1 for _ in ROWS.of(head)) > 1

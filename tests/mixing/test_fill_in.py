@@ -1,0 +1,84 @@
+"""Text out as it came in, with labels put in."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from test_labelled import CONLLU, SpaceTokenizer
+
+from elmo_cli.errors import ConfigError, DataError
+from elmo_cli.mixing.fill_in import fill_in, slots_of
+from elmo_cli.mixing.layouts import Layout, open_text
+
+
+def upper(sentences: Iterable[Sequence[str]]) -> Iterator[Sequence[str]]:
+    """Label each token with itself in capitals, after reading all sentences."""
+    yield from [[token.upper() for token in sentence] for sentence in list(sentences)]
+
+
+def count(sentences: Iterable[Sequence[str]]) -> Iterator[Sequence[str]]:
+    """Label each sentence with its number of tokens."""
+    yield from ([f"n{len(sentence)}"] for sentence in sentences)
+
+
+def filled(
+    folder: Path,
+    text: str,
+    mode: str,
+    *,
+    unit: str = "token",
+    columns: int = 2,
+    column: int | None = None,
+    label: str | None = None,
+) -> str:
+    path = folder / "text"
+    path.write_text(text, encoding="utf-8")
+    slots = slots_of(open_text(str(path), mode), Layout(mode, column, label), unit, SpaceTokenizer(), columns)
+    return "".join(fill_in(slots, upper if unit == "token" else count))
+
+
+def test_conll_has_the_label_in_its_column_and_all_else_as_it_was(tmp_path: Path) -> None:
+    text = "-DOCSTART- O\n\na\tX\nb\tY\n\n\nc\tZ\n"
+    assert filled(tmp_path, text, "conll") == "-DOCSTART- O\n\na\tA\nb\tB\n\n\nc\tC\n"
+
+
+def test_rows_that_are_shorter_than_those_learned_on_get_the_label_behind(tmp_path: Path) -> None:
+    assert filled(tmp_path, "a\nb\n", "conll") == "a\tA\nb\tB\n"
+    assert filled(tmp_path, "a x\nb y\n", "conll", columns=3) == "a x A\nb y B\n"
+    assert filled(tmp_path, "a x\nb y\n", "conll", label="3") == "a x A\nb y B\n"
+    with pytest.raises(DataError, match=":1: the row has 2 columns, the label goes to column 5"):
+        filled(tmp_path, "a x\n", "conll", label="5")
+
+
+def test_conllu_has_the_label_of_each_word_and_keeps_comments_ranges_and_empty_nodes(tmp_path: Path) -> None:
+    expected = CONLLU.replace("\tAUX\t", "\tDO\t").replace("\tPART\t", "\tN'T\t").replace("\tVERB\t", "\tGO\t")
+    assert filled(tmp_path, CONLLU, "conllu") == expected
+
+
+def test_tsv_has_the_label_before_the_text(tmp_path: Path) -> None:
+    text = "old\tso good\n\nonly text\n"
+    assert filled(tmp_path, text, "tsv", unit="sentence") == "n2\tso good\n\nn2\tonly text\n"
+    found = filled(tmp_path, "so good\told\tid\n", "tsv", unit="sentence", column=1, label="2")
+    assert found == "so good\tn2\tid\n"
+
+
+def test_json_has_tags_beside_its_tokens_and_keeps_every_digit(tmp_path: Path) -> None:
+    text = '{"tokens": ["a", "b"], "n": 1.10}\n\n{"text": "a b", "n": 12345678901234567890}\n'
+    assert filled(tmp_path, text, "jsonl") == (
+        '{"tokens": ["a", "b"], "n": 1.10, "tags": ["A", "B"]}\n\n'
+        '{"text": "a b", "n": 12345678901234567890, "tokens": ["a", "b"], "tags": ["A", "B"]}\n'
+    )
+    text = '{"text": "a b", "label": null, "n": 1}\n'
+    assert filled(tmp_path, text, "jsonl", unit="sentence") == '{"text": "a b", "label": "n2", "n": 1}\n'
+    assert filled(tmp_path, '{"text": "é"}\n', "jsonl", unit="sentence", label="y") == '{"text": "é", "y": "n1"}\n'
+
+
+def test_plain_lines_become_a_row_a_token_or_get_the_label_of_the_line(tmp_path: Path) -> None:
+    assert filled(tmp_path, "a b\nc\n", "lines") == "a\tA\nb\tB\n\nc\tC\n\n"
+    assert filled(tmp_path, "a b\nc\n", "tokens", unit="sentence") == "n2\ta b\nn1\tc\n"
+
+
+@pytest.mark.parametrize(("mode", "unit"), [("tsv", "token"), ("conll", "sentence"), ("conllu", "sentence")])
+def test_a_layout_without_room_for_the_labels_is_refused(tmp_path: Path, mode: str, unit: str) -> None:
+    with pytest.raises(ConfigError, match=f"{mode} has no place for a label of each {unit}"):
+        filled(tmp_path, "a\tb\n", mode, unit=unit)

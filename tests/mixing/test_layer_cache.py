@@ -1,0 +1,56 @@
+"""Layers on the disk: computed once, mapped, and made anew when they are not what they should be."""
+
+from pathlib import Path
+
+import numpy as np
+import torch
+from made_up_encoder import DIM, MadeUpEncoder
+
+from elmo_cli.mixing.layer_cache import LayerCache
+from elmo_cli.reporting import SilentReporter
+
+SENTENCES = [["at", "be"], [], ["cu"]]
+
+
+def cache(folder: Path | None, dtype: str = "float32") -> LayerCache:
+    return LayerCache(folder, dtype, SilentReporter())  # type: ignore[arg-type]
+
+
+def test_layers_are_computed_once(tmp_path: Path) -> None:
+    encoder = MadeUpEncoder()
+    first = cache(tmp_path).get(encoder, SENTENCES, "a text")
+    again = cache(tmp_path).get(encoder, SENTENCES, "a text of another name")
+    assert encoder.asked == SENTENCES
+    assert isinstance(again.rows, np.memmap)
+    np.testing.assert_array_equal(first.rows, again.rows)
+    expected = torch.cat(list(MadeUpEncoder().layers(SENTENCES)), dim=1)
+    torch.testing.assert_close(again.take([0, 1, 2], [0, 1, 2]), expected, rtol=0, atol=0)
+    torch.testing.assert_close(again.take([2, 0], [1]), expected[[1]][:, [2, 0, 1]], rtol=0, atol=0)
+
+
+def test_another_text_encoder_or_type_has_layers_of_its_own(tmp_path: Path) -> None:
+    cache(tmp_path).get(MadeUpEncoder(), SENTENCES, "a")
+    cache(tmp_path).get(MadeUpEncoder(), [["at", "be", "cu"]], "a")
+    cache(tmp_path).get(MadeUpEncoder(fingerprint="e" * 64), SENTENCES, "a")
+    half = cache(tmp_path, "float16").get(MadeUpEncoder(), SENTENCES, "a")
+    assert len(list(tmp_path.iterdir())) == 4
+    assert half.rows.dtype == np.float16
+    assert half.take([0], [0]).dtype == torch.float32
+
+
+def test_a_damaged_file_is_made_anew(tmp_path: Path) -> None:
+    cache(tmp_path).get(MadeUpEncoder(), SENTENCES, "a")
+    [path] = tmp_path.iterdir()
+    whole = path.read_bytes()
+    for content in (b"", whole[:90], whole[:-4]):
+        path.write_bytes(content)
+        found = cache(tmp_path).get(MadeUpEncoder(), SENTENCES, "a")
+        assert found.rows.shape == (3, 3, DIM)
+        assert path.read_bytes() == whole
+
+
+def test_nothing_stays_where_nothing_is_to_be_kept(tmp_path: Path) -> None:
+    kept = cache(tmp_path).get(MadeUpEncoder(), SENTENCES, "a")
+    found = cache(None).get(MadeUpEncoder(), SENTENCES, "a")
+    np.testing.assert_array_equal(found.rows, kept.rows)
+    assert cache(None).get(MadeUpEncoder(), [[]], "a").rows.shape == (0, 3, DIM)
