@@ -1,9 +1,13 @@
-"""Manual pages from the command tree: ``python -m elmo_cli.commands.manpage FOLDER`` writes ``man/*.1`` anew."""
+"""Manual pages from the command tree: ``python -m elmo_cli.commands.manpage FOLDER`` writes ``man/*.1`` anew.
+
+What a page says beside options and arguments stands in `manual_examples` and `manual_text`.
+"""
 
 import inspect
 import re
 import sys
 import textwrap
+from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
@@ -11,137 +15,137 @@ from typing import Any, Final
 import typer.main
 
 from elmo_cli.commands.app import app
+from elmo_cli.commands.command import help_records
+from elmo_cli.commands.manual_examples import EXAMPLES
+from elmo_cli.commands.manual_text import SECTIONS, Rows, exit_rows, text_of, variable_rows
 from elmo_cli.storage.files import write_text_whole
 
-_DATE: Final = "2026-11-29"  # of the last change of substance, so that a rebuild changes nothing
-_EXAMPLES: Final = {
-    "elmo": [
-        ("Vectors of a text, from the bundled model", "elmo embed file.txt > vectors.npy"),
-        ("A model of one's own", "elmo train corpus.txt"),
-    ],
-    "elmo-train": [
-        ("With no options", "elmo train corpus.txt"),
-        (
-            "Text that is already tokenized, for an hour and a half",
-            "elmo train wiki.tok --input tokens --max-time 90m -o wiki",
-        ),
-        ("Go on after Ctrl-C", "elmo train --resume models/wiki"),
-    ],
-    "elmo-finetune": [
-        ("One epoch, as models/wiki-reviews/", "elmo finetune reviews.txt -m wiki"),
-        (
-            "With the words of the domain, and an eye on what is forgotten",
-            "elmo finetune reviews.txt -m wiki --extend-vocab 5000 --l2sp 10 --general news.txt",
-        ),
-        ("Published weights, converted", "elmo finetune reviews.txt -m original -o original-reviews"),
-    ],
-    "elmo-embed": [
-        (
-            "One row a token, and a table that says what each row is",
-            "elmo embed file.txt -o vectors.npy --tokens-out rows.tsv",
-        ),
-        ("In a pipeline", "zcat news.gz | elmo embed -f jsonl | head -1"),
-        ("All layers, one vector a line", "elmo embed file.txt --layers all --pool mean -o lines.npy"),
-        ("A file for each text of a folder, in two goes", "elmo embed corpus/ --out-dir vectors/ --skip-existing"),
-    ],
-    "elmo-convert": [
-        ("Weights of AllenNLP", "elmo convert options.json weights.hdf5 -o original"),
-        ("Back again, with a check", "elmo convert original -o there/ --to allennlp --check"),
-    ],
-    "elmo-perplexity": [
-        ("Two texts and both together, by the bundled model", "elmo perplexity dev.txt test.txt"),
-        ("One figure", "elmo perplexity test.txt -m wiki --json | jq .both"),
-    ],
-    "elmo-surprisal": [
-        ("A row a token", "elmo surprisal story.txt > story.tsv"),
-        (
-            "A row a word of a table of stimuli, whose columns are kept",
-            "elmo surprisal items.tsv --text-col sentence --words -o items-surprisal.tsv",
-        ),
-    ],
-    "elmo-runs": [
-        ("All trainings below models/", "elmo runs"),
-        ("The ones that were interrupted", "elmo runs --json | jq -r 'select(.state == \"interrupted\").name'"),
-    ],
-    "elmo-info": [
-        ("The bundled model", "elmo info small-en"),
-        ("One figure", "elmo info small-en --json | jq .parameters"),
-    ],
-}
-_EXIT_STATUS: Final = [
-    ("0", "Done, or the reader of the output closed the pipe."),
-    ("1", "An input cannot be used, a model cannot be found, an output cannot be written."),
-    ("2", "The command line or a setting makes no sense."),
-    ("3", "Training diverged; the best model so far is kept."),
-    ("130, 143", "Stopped by SIGINT or SIGTERM; training has saved its state."),
-]
-_ENVIRONMENT: Final = [
-    ("ELMO_MODEL, ELMO_DEVICE, ELMO_THREADS, ELMO_QUIET", "Values of the options of these names."),
-    ("ELMO_MODELS", "Folders, parted by colons, in which models are looked up by name."),
-    ("ELMO_CACHE", "Folder of prepared corpora, ~/.cache/elmo by default."),
-]
-_FILES: Final = [
-    (
-        "models/NAME/",
-        "A model: config.json, model.safetensors, vocab.txt, README.md; run/ holds what training needs to go on.",
-    ),
-]
+_DATE: Final = "2026-11-30"  # of the last change of substance, so that a rebuild changes nothing
+_FORMAT_PAGE: Final = "elmo-model"  # in section 5, written by hand
 
 
 def manual_pages() -> dict[str, str]:
-    """Return the text of each page by file name."""
+    """Return the text of each page by file name: one for each command and each group of commands."""
     root: Any = typer.main.get_command(app)
     context = root.make_context("elmo", [], resilient_parsing=True)
-    pages = {"elmo.1": _page("elmo", root, context, list(root.commands))}
-    for name, command in root.commands.items():
-        inner = command.make_context(name, [], parent=context, resilient_parsing=True)
-        pages[f"elmo-{name}.1"] = _page(f"elmo-{name}", command, inner, [])
-    return pages
+    tree = list(_tree("elmo", root, context))
+    titles = [title for title, _, _ in tree]
+    return {f"{title}.1": _page(title, command, inner, titles) for title, command, inner in tree}
 
 
-def _page(title: str, command: Any, context: Any, commands: list[str]) -> str:  # noqa: ANN401 (Typer's own types)
+def _tree(title: str, command: Any, context: Any) -> Iterator[tuple[str, Any, Any]]:  # noqa: ANN401 (Typer's types)
+    """Yield title, command and context of a command and of all those inside it."""
+    yield title, command, context
+    for name, inner in getattr(command, "commands", {}).items():
+        if not inner.hidden:
+            below = inner.make_context(name, [], parent=context, resilient_parsing=True)
+            yield from _tree(f"{title}-{name}", inner, below)
+
+
+def _page(title: str, command: Any, context: Any, titles: Sequence[str]) -> str:  # noqa: ANN401
     summary, *more = inspect.cleandoc(command.help or "").split("\n\n")
-    usage = " ".join(part for part in command.collect_usage_pieces(context))
+    usage = " ".join(command.collect_usage_pieces(context))
     lines = [
         f'.TH {title.upper()} 1 {_DATE} "elmo {version("elmo-cli")}" "User Commands"',
+        ".nr HY 0",  # no hyphens within words and no gaps between them: many are names; EE would bring hyphens back
+        ".nh",
+        ".ad l",
         ".SH NAME",
-        f"{_escape(title)} \\- {_escape(summary.rstrip('.'))}",
+        _prose(f"{title} - {_as_phrase(summary)}").replace(" \\-\\- ", " - "),
         ".SH SYNOPSIS",
         f".B {_escape(title.replace('-', ' '))}",
-        _escape(usage),
+        re.sub(r"[A-Z|]{2,}", r"\\fI\g<0>\\fR", _escape(usage)),
         ".SH DESCRIPTION",
-        *(_prose(part) + "\n.PP" for part in more or [summary]),
+        *_paragraphs(more or [summary]),
+        *_commands(title, command),
+        *_parameters(command, context),
+        *_global_options(title),
     ]
-    lines[-1] = lines[-1].removesuffix("\n.PP")
-    if commands:
-        lines += [".SH COMMANDS"]
-        for name in commands:
-            lines += [".TP", f".BR elmo\\-{name} (1)", _prose(context.command.commands[name].get_short_help_str(200))]
-    lines += _parameters(command, context)
-    lines += _section("ENVIRONMENT", _ENVIRONMENT) + _section("FILES", _FILES) + _section("EXIT STATUS", _EXIT_STATUS)
-    lines.append(".SH EXAMPLES")
-    for what, example in _EXAMPLES[title]:
-        lines += [".TP", _escape(what) + ":", f".B {_escape(example)}"]
-    others = [name for name in _EXAMPLES if name != title]
-    lines += [".SH SEE ALSO", ",\n".join(f".BR {_escape(name)} (1)" for name in others)]
+    for heading, paragraphs in SECTIONS.get(title, []):
+        lines += [f".SH {heading}", *_paragraphs(paragraphs)]
+    options = {p.envvar: f"{max(p.opts, key=len)}" for p in command.params if isinstance(p.envvar, str)}
+    lines += _section("ENVIRONMENT", variable_rows(title, options))
+    lines += _section("FILES", list(text_of(title).files), "I")
+    lines += _section("EXIT STATUS", exit_rows(title))
+    lines += _examples(title) + _see_also(title, titles)
     return "\n".join(lines) + "\n"
 
 
+def _as_phrase(sentence: str) -> str:
+    """Return a sentence as the line of NAME has it: ``elmo-embed - turn text into contextual word vectors``."""
+    phrase = " ".join(sentence.split()).rstrip(".")
+    return phrase[:1].lower() + phrase[1:] if phrase[1:2].islower() or phrase[1:2] == " " else phrase
+
+
+def _commands(title: str, command: Any) -> list[str]:  # noqa: ANN401
+    lines: list[str] = []
+    for name, inner in getattr(command, "commands", {}).items():
+        if not inner.hidden:
+            lines += [".TP", f".BR {_escape(f'{title}-{name}')} (1)", _prose(inner.get_short_help_str(1000))]
+    return [".SH COMMANDS", *lines] if lines else []
+
+
 def _parameters(command: Any, context: Any) -> list[str]:  # noqa: ANN401
-    lines = []
+    lines: list[str] = []
     for heading, kind in (("ARGUMENTS", "argument"), ("OPTIONS", "option")):
-        records = [p.get_help_record(context) for p in command.get_params(context) if p.param_type_name == kind]
-        rows = [(name, re.sub(r"  +", " ", text)) for name, text in filter(None, records)]
-        if rows:
-            lines += _section(heading, rows)
+        if rows := list(help_records(command, context, kind)):
+            lines.append(f".SH {heading}")
+            for name, text in rows:
+                lines += [".TP", _marked(name), _prose(re.sub(r" +", " ", text))]
     return lines
 
 
-def _section(heading: str, rows: list[tuple[str, str]]) -> list[str]:
+def _global_options(title: str) -> list[str]:
+    """Return where the options are told that stand before the command."""
+    if title == "elmo":
+        return []
+    told = "Before the command stand those of all commands: --quiet, --config and --show-settings."
+    return [".PP", _prose(told), "See", ".BR elmo (1)."]
+
+
+def _marked(name: str) -> str:
+    """Return options in bold and what they take in italics."""
+    marked = [rf"\fB{_escape(word)}\fR" if word.startswith("-") else rf"\fI{_escape(word)}\fR" for word in name.split()]
+    return " ".join(marked).replace(r",\fR", r"\fR,")
+
+
+def _section(heading: str, rows: Rows, font: str = "B") -> list[str]:
     lines = [f".SH {heading}"]
     for name, text in rows:
-        lines += [".TP", f".B {_escape(name)}", _prose(text)]
+        lines += [".TP", f".{font} {_escape(name)}", _prose(text)]
+    return lines if rows else []
+
+
+def _examples(title: str) -> list[str]:
+    lines = [".SH EXAMPLES"]
+    for what, example in EXAMPLES.get(title, []):
+        lines += [".PP" if len(lines) > 1 else "", _prose(f"{what}:"), *_shown([example])]
+    return [line for line in lines if line] if len(lines) > 1 else []
+
+
+def _see_also(title: str, titles: Sequence[str]) -> list[str]:
+    """Return references to the pages that are related, as far as they exist, and to the group above."""
+    above = [title.rpartition("-")[0]] if "-" in title else [name for name in titles if name.count("-") == 1]
+    pages = [(name, 1) for name in sorted({*above, *text_of(title).related} & set(titles))]
+    return [
+        ".SH SEE ALSO",
+        ",\n".join(f".BR {_escape(name)} ({section})" for name, section in [*pages, (_FORMAT_PAGE, 5)]),
+    ]
+
+
+def _paragraphs(parts: Sequence[str | tuple[str, ...]]) -> list[str]:
+    """Return paragraphs of running text, and lines that are shown as they are."""
+    lines: list[str] = []
+    for number, part in enumerate(parts):
+        if isinstance(part, str):
+            lines += [".PP"] * (number > 0) + [_prose(" ".join(part.split()))]
+        else:
+            lines += _shown(part)
     return lines
+
+
+def _shown(lines: Sequence[str]) -> list[str]:
+    return [".RS 4", ".EX", *map(_escape, lines), ".EE", ".RE"]
 
 
 def _prose(text: str) -> str:

@@ -1,14 +1,19 @@
 """Options that several commands share, each written once, and the reading of their values."""
 
+import os
 import re
+import stat
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
 import typer
 
 from elmo_cli import settings
+from elmo_cli.config import PRECISIONS
 from elmo_cli.errors import ConfigError, Place
 from elmo_cli.storage.registry import model_names
+from elmo_cli.text.sources import STDIN
 
 if TYPE_CHECKING:
     from elmo_cli.text.reader import TextOptions
@@ -19,6 +24,15 @@ EncodingErrors = Literal["strict", "replace"]
 def complete_model(incomplete: str) -> list[str]:
     """Return the names of models that begin with what has been typed."""
     return [name for name in model_names() if name.startswith(incomplete)]
+
+
+def complete_from(*words: str) -> Callable[[str], list[str]]:
+    """Return what completes to one of some words; where none fits, the shell offers files."""
+
+    def complete(incomplete: str) -> list[str]:
+        return [word for word in words if word.startswith(incomplete)]
+
+    return complete
 
 
 Model = Annotated[
@@ -37,6 +51,7 @@ Input = Annotated[
     typer.Option(
         "--input",
         metavar="MODE",
+        autocompletion=complete_from("lines", "text", "tokens", "jsonl", "conll", "conllu"),
         help="What the text is: 'lines' (a line is a sentence), 'text' (running text), 'tokens' (a line is a sentence, "
         "its tokens parted by spaces), 'jsonl' (a line is an object with text or tokens), 'conll' or 'conllu' (a line "
         "is a token).",
@@ -60,12 +75,19 @@ EncodingErrorsOption = Annotated[
     typer.Option(
         "--encoding-errors",
         metavar="strict|replace",
+        autocompletion=complete_from("strict", "replace"),
         help="What to do with bytes that are not UTF-8: stop, or read them as U+FFFD.",
     ),
 ]
 Device = Annotated[
     str,
-    typer.Option("--device", metavar="NAME", envvar="ELMO_DEVICE", help="auto, cpu, cuda, cuda:1 or mps."),
+    typer.Option(
+        "--device",
+        metavar="NAME",
+        envvar="ELMO_DEVICE",
+        autocompletion=complete_from("auto", "cpu", "cuda", "mps"),
+        help="auto, cpu, cuda, cuda:1 or mps.",
+    ),
 ]
 Threads = Annotated[
     int | None,
@@ -76,6 +98,7 @@ PrecisionOption = Annotated[
     typer.Option(
         "--precision",
         metavar="TYPE",
+        autocompletion=complete_from(*PRECISIONS),
         help="Of the LSTMs' products: float32, int8 (faster on a CPU), bfloat16 (faster where the processor has it), "
         "float16 (on a GPU). Less than float32 deviates: fit for search, not to reproduce figures.",
     ),
@@ -120,15 +143,17 @@ def read_duration(text: str) -> float:
     """Return the seconds of ``90m``, ``1h30m``, ``2d`` or ``45s``; a bare number counts seconds.
 
     Raises:
-        ConfigError: the text is no duration.
+        ConfigError: the text is no duration, or one of nothing.
     """
     units = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0}
-    if re.fullmatch(r"\d+(\.\d+)?", text):
-        return float(text)
-    parts = re.findall(r"(\d+(?:\.\d+)?)([dhms])", text)
-    if not parts or "".join(number + unit for number, unit in parts) != text:
+    in_units = text + "s" if re.fullmatch(r"\d+(\.\d+)?", text) else text
+    parts = re.findall(r"(\d+(?:\.\d+)?)([dhms])", in_units)
+    if not parts or "".join(number + unit for number, unit in parts) != in_units:
         raise ConfigError(f"{text!r} is no duration", fix="write it like 90m, 1h30m or 45s")
-    return sum(float(number) * units[unit] for number, unit in parts)
+    seconds = sum(float(number) * units[unit] for number, unit in parts)
+    if not seconds:
+        raise ConfigError(f"{text!r} leaves no time at all", fix="write it like 90m, 1h30m or 45s")
+    return seconds
 
 
 def refuse_existing(path: Path, *, force: bool) -> None:
@@ -141,6 +166,36 @@ def refuse_existing(path: Path, *, force: bool) -> None:
         raise ConfigError(
             "the file exists", where=Place(str(path)), fix="replace it with --force, or choose another -o"
         )
+
+
+def refuse_own_input(outputs: Iterable[Path | None], sources: Iterable[str]) -> None:
+    """Refuse to write over a text that is to be read, even with ``--force``.
+
+    Args:
+        outputs: files to be written; None and ``-`` stand for standard output, which may be a file too.
+        sources: texts, as `find_sources` names them.
+
+    Raises:
+        ConfigError: an output is one of the texts.
+    """
+    read = set(filter(None, (_identity(source) for source in sources if source != STDIN)))
+    for output in outputs if read else ():
+        is_stdout = output is None or str(output) == STDIN
+        if _identity("/dev/stdout" if is_stdout else str(output)) in read:
+            raise ConfigError(
+                "the text would be written over by what is made of it",
+                where=Place("standard output" if is_stdout else str(output)),
+                fix="write to another file",
+            )
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    """Return what tells a regular file from all others, whatever its names; None where there is none."""
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return (found.st_dev, found.st_ino) if stat.S_ISREG(found.st_mode) else None
 
 
 def check_column(column: int, mode: str) -> int:
