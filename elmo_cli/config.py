@@ -16,6 +16,10 @@ PRECISIONS: tuple[Precision, ...] = ("float32", "bfloat16", "float16", "int8")  
 TrainingPrecision = Literal["float32", "bfloat16", "float16"]
 TRAINING_PRECISIONS: tuple[TrainingPrecision, ...] = ("float32", "bfloat16", "float16")  # the same while training
 Recipe = Literal["adam", "bilm-tf"]
+# Far above every shape that can be trained: a file that asks for more would only fill the memory.
+MOST_LAYERS = 1_000
+MOST_CHARACTERS = 10_000  # ids a token
+WIDEST = 1 << 24
 UNROLL_STEPS = 20  # of bilm-tf: tokens of each stream a step, and what its loss is multiplied with
 
 
@@ -38,9 +42,14 @@ class CharCNNConfig:
         widths = [width for width, _ in self.filters]
         _require(bool(self.filters), "char_cnn.filters is empty")
         _require(min(self.embedding_dim, *(n for pair in self.filters for n in pair)) > 0, "char_cnn sizes must be > 0")
-        _require(self.highway_layers >= 0, f"char_cnn.highway_layers is {self.highway_layers}")
+        _require(max(self.embedding_dim, self.filter_count) <= WIDEST, f"char_cnn sizes must be at most {WIDEST:,}")
+        _require(0 <= self.highway_layers <= MOST_LAYERS, f"char_cnn.highway_layers is {self.highway_layers}")
         _require(self.activation in ACTIVATIONS, f"char_cnn.activation is {self.activation!r}, not relu or tanh")
         _require(self.max_characters >= 3, f"char_cnn.max_characters is {self.max_characters}, at least 3 are needed")
+        _require(
+            self.max_characters <= MOST_CHARACTERS,
+            f"char_cnn.max_characters is {self.max_characters}, at most {MOST_CHARACTERS:,} are possible",
+        )
         _require(max(widths) <= self.max_characters, f"a filter of width {max(widths)} is wider than a token")
 
     @property
@@ -62,12 +71,14 @@ class LSTMConfig:
 
     def __post_init__(self) -> None:
         _require(min(self.cell_dim, self.projection_dim, self.layers) > 0, "lstm sizes must be > 0")
+        _require(self.cell_dim <= WIDEST, f"lstm.cell_dim is {self.cell_dim}, at most {WIDEST:,} are possible")
+        _require(self.layers <= MOST_LAYERS, f"lstm.layers is {self.layers}, at most {MOST_LAYERS:,} are possible")
         _require(
             self.projection_dim <= self.cell_dim,
             f"lstm.projection_dim {self.projection_dim} is larger than cell_dim {self.cell_dim}",
         )
         for name, clip in (("cell_clip", self.cell_clip), ("projection_clip", self.projection_clip)):
-            _require(clip is None or clip > 0, f"lstm.{name} is {clip}; leave it out for no clipping")
+            _require(clip is None or 0 < clip < math.inf, f"lstm.{name} is {clip}; leave it out for no clipping")
 
     @property
     def has_projection(self) -> bool:
@@ -107,16 +118,30 @@ def bilm_config_from_json(data: dict[str, Any]) -> BiLMConfig:
         cnn = dict(data["char_cnn"])
         cnn["filters"] = tuple((int(width), int(count)) for width, count in cnn["filters"])
         for kind, values in ((CharCNNConfig, cnn), (LSTMConfig, data["lstm"])):
-            _check_whole_numbers(kind, values)
+            _check_kinds(kind, values)
         return BiLMConfig(char_cnn=CharCNNConfig(**cnn), lstm=LSTMConfig(**data["lstm"]))
-    except (KeyError, TypeError, ValueError, ConfigError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError, ConfigError) as error:
         raise ModelError(f"the shape of the model cannot be read: {error}") from error
 
 
-def _check_whole_numbers(kind: type, values: dict[str, Any]) -> None:
-    for name in (part.name for part in fields(kind) if part.type is int and part.name in values):
-        if type(values[name]) is not int:
-            raise TypeError(f"{name} is {values[name]!r}, not a whole number")
+def _check_kinds(kind: type, values: dict[str, Any]) -> None:
+    """Refuse values that are of another kind than the fields of a dataclass say.
+
+    Raises:
+        TypeError: with the name of the field.
+    """
+    for part in (part for part in fields(kind) if part.name in values):
+        value = values[part.name]
+        if part.type is int and type(value) is not int:
+            raise TypeError(f"{part.name} is {value!r}, not a whole number")
+        if part.type is bool and type(value) is not bool:
+            raise TypeError(f"{part.name} is {value!r}, not true or false")
+        if part.type is str and type(value) is not str:
+            raise TypeError(f"{part.name} is {value!r}, not a name")
+        if part.type == float | None and type(value) not in (int, float, type(None)):
+            raise TypeError(f"{part.name} is {value!r}, not a number")
+        if part.type == float | None and type(value) is int and value >= 1 << 53:
+            raise TypeError(f"{part.name} is more than any number in a model can be")
 
 
 _PUBLISHED_FILTERS = ((1, 32), (2, 32), (3, 64), (4, 128), (5, 256), (6, 512), (7, 1024))

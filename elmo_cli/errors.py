@@ -1,6 +1,23 @@
 """The kinds of trouble a user can cause or meet, each with its place, its remedy and its exit code."""
 
+import re
 from dataclasses import dataclass
+from typing import Final
+
+# What steers a terminal, or turns the direction of the text behind it.
+_CONTROLS: Final = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+def harmless(text: str, *, keep: str = "") -> str:
+    r"""Return a text with escapes such as ``\x1b`` in the place of control characters.
+
+    Texts, files and their names may hold what clears a screen, or looks like another message.
+
+    Args:
+        text: to be shown to a person.
+        keep: control characters that stay.
+    """
+    return _CONTROLS.sub(lambda found: found[0] if found[0] in keep else ascii(found[0])[1:-1], text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +49,8 @@ class ElmoError(Exception):
         self.fix = fix
 
     def __str__(self) -> str:
-        first = self.message if self.where is None else f"{self.where}: {self.message}"
-        return first if self.fix is None else f"{first}\n  fix: {self.fix}"
+        first = harmless(self.message if self.where is None else f"{self.where}: {self.message}")
+        return first if self.fix is None else f"{first}\n  fix: {harmless(self.fix)}"
 
 
 class DataError(ElmoError):

@@ -32,6 +32,14 @@ class Reporter(Protocol):
         """Announce a piece of work of ``total`` units (None: not known)."""
 
 
+def duration_text(seconds: float) -> str:
+    """Return a duration in its two largest units: ``0.5s``, ``45s``, ``6m``, ``2h 05m``."""
+    if seconds < 60:
+        return f"{seconds:.0f}s" if seconds >= 1 or not seconds else f"{seconds:.1g}s"
+    minutes = round(seconds / 60)
+    return f"{minutes}m" if minutes < 60 else f"{minutes // 60}h {minutes % 60:02d}m"
+
+
 class SilentProgress:
     """A `Progress` that nobody watches."""
 

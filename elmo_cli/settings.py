@@ -11,8 +11,12 @@ def model_folders() -> list[Path]:
 
     ``./models``, each folder of ``$ELMO_MODELS``, the user's data folder, the models that ship with the package.
     """
-    named = [Path(part) for part in os.environ.get("ELMO_MODELS", "").split(os.pathsep) if part]
-    return [Path("models"), *named, data_folder() / "models", *_shipped_folders()]
+    return [Path("models"), *named_model_folders(), data_folder() / "models", *_shipped_folders()]
+
+
+def named_model_folders() -> list[Path]:
+    """Return the folders of ``$ELMO_MODELS``."""
+    return [Path(part) for part in os.environ.get("ELMO_MODELS", "").split(os.pathsep) if part]
 
 
 def data_folder() -> Path:
@@ -43,6 +47,17 @@ def launched() -> tuple[int, int, int] | None:
     except (KeyError, ValueError):
         return None
     return rank, size, local_rank
+
+
+def thread_variables() -> dict[str, str]:
+    """Return what the environment says of the threads of arithmetic, by variable."""
+    names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME")
+    return {name: os.environ[name] for name in names if name in os.environ}
+
+
+def own_variables() -> dict[str, str]:
+    """Return the variables of the environment that are meant for elmo, misspelled ones included."""
+    return {name: value for name, value in sorted(os.environ.items()) if name.startswith("ELMO_")}
 
 
 def calm_threads() -> None:

@@ -158,5 +158,5 @@ def test_embedding_does_not_load_the_compiler_of_torch(tmp_path: Path) -> None:
 def test_the_manual_pages_are_fresh() -> None:
     from elmo_cli.commands.manpage import manual_pages
 
-    written = {path.name: path.read_text(encoding="utf-8") for path in (PROJECT / "man").iterdir()}
+    written = {path.name: path.read_text(encoding="utf-8") for path in (PROJECT / "man").glob("*.1")}
     assert manual_pages() == written, "run: python -m elmo_cli.commands.manpage man"

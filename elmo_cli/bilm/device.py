@@ -20,5 +20,12 @@ def choose_device(name: str) -> torch.device:
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError) as error:
         reason = str(error).splitlines()[0]
-        raise ConfigError(f"device {name!r} cannot be used: {reason}", fix="choose auto, cpu or cuda") from error
+        raise ConfigError(f"device {name!r} cannot be used: {reason}", fix=f"choose {_choices()}") from error
     return device
+
+
+def _choices() -> str:
+    """Return the devices that this machine has, for a person."""
+    gpus = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    *names, last = ["auto", "cpu", *(name for name, is_there in gpus.items() if is_there)]
+    return f"{', '.join(names)} or {last}"

@@ -1,23 +1,50 @@
 """What the commands say: answers on stdout, everything else on stderr. The only module that prints."""
 
 import json
+import shutil
 import sys
+import textwrap
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TextIO
 
-from elmo_cli.errors import ElmoError, Interrupted
+from elmo_cli.errors import ElmoError, Interrupted, harmless
+from elmo_cli.reporting import duration_text
 
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
 
+_WIDE = 80  # columns of a terminal that has room for a long bar
+_NAME_WIDTH = 15  # of facts
 _LINE_S = 30.0  # between progress lines where stderr is no terminal
 
 
 def answer(text: str) -> None:
     """Print a line of the command's answer."""
-    print(_encodable(text, sys.stdout))
+    with _answer_errors():
+        print(_encodable(harmless(text, keep="\n\t") if sys.stdout.isatty() else text, sys.stdout))
+
+
+def end_of_answer() -> None:
+    """Hand on all of the answer: a closed pipe or a full disk shows now, not when the interpreter ends."""
+    with _answer_errors():
+        sys.stdout.flush()
+
+
+@contextmanager
+def _answer_errors() -> Iterator[None]:
+    """Tell of an answer that cannot be written; the reader's closed pipe is no error and stays what it is."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        from elmo_cli.storage.files import output_error
+
+        raise output_error(Path("standard output"), error) from error
 
 
 def answer_json(value: dict[str, Any]) -> None:
@@ -41,6 +68,21 @@ def answer_table(rows: Sequence[Sequence[str]], *, left: Sequence[int] = (0,)) -
         answer("  ".join(cells).rstrip())
 
 
+def answer_facts(rows: Sequence[tuple[str, str]]) -> None:
+    """Print names and what is known of each, wrapped beside them on a terminal; elsewhere a fact is a line."""
+    is_terminal = sys.stdout is not None and sys.stdout.isatty()
+    width = max(shutil.get_terminal_size().columns - _NAME_WIDTH - 1, 20) if is_terminal else 0
+    for name, value in rows:
+        lines = (
+            textwrap.wrap(value, width, break_on_hyphens=False, break_long_words=False)
+            if width and len(value) > width
+            else [value]
+        )
+        for line in lines or [""]:
+            answer(f"{name:<{_NAME_WIDTH}} {line}".rstrip())
+            name = ""
+
+
 def error(problem: ElmoError | str) -> None:
     """Print what went wrong; what was stopped on purpose went as it should."""
     _say(f"elmo: {problem}" if isinstance(problem, Interrupted) else f"elmo: error: {problem}")
@@ -52,7 +94,7 @@ def interrupted() -> None:
 
 
 def _say(text: str) -> None:
-    print(_encodable(text, sys.stderr), file=sys.stderr, flush=True)
+    print(_encodable(harmless(text, keep="\n\t"), sys.stderr), file=sys.stderr, flush=True)
 
 
 def _encodable(text: str, stream: TextIO) -> str:
@@ -91,7 +133,22 @@ class ConsoleReporter:
         if self._live is None:
             _say(text)
         else:
-            self._live.console.print(text, markup=False, highlight=False)
+            # Not wrapped here: the terminal does it, and what is copied from there keeps its lines.
+            self._live.console.print(harmless(text, keep="\n\t"), markup=False, highlight=False, soft_wrap=True)
+
+
+class Rate:
+    """How much is done a second, since this was made; what an earlier part of a resumed run did is left out."""
+
+    def __init__(self) -> None:
+        self._first: float | None = None
+        self._started = time.monotonic()
+
+    def of(self, done: float) -> float:
+        """Return the rate, of what was done so far."""
+        if self._first is None:
+            self._first = done
+        return (done - self._first) / max(time.monotonic() - self._started, 1e-9)
 
 
 class PlainProgress:
@@ -100,8 +157,8 @@ class PlainProgress:
     def __init__(self, reporter: ConsoleReporter, title: str, total: float | None, unit: str) -> None:
         self._reporter = reporter
         self._title, self._total, self._unit = title, total, unit
-        self._first: float | None = None  # what was done before, in an earlier part of a resumed run
-        self._started = self._told = time.monotonic()
+        self._rate = Rate()
+        self._told = time.monotonic()
 
     def __enter__(self) -> "PlainProgress":
         return self
@@ -114,14 +171,12 @@ class PlainProgress:
     def update(self, done: float, status: str = "") -> None:
         """Print a line if it is time for one."""
         now = time.monotonic()
-        if self._first is None:
-            self._first = done
+        rate = self._rate.of(done)
         if now - self._told < _LINE_S:
             return
         self._told = now
         of = "" if self._total is None else f"/{self._total:,.0f}"
         parts = [f"{self._title} {done:,.0f}{of} {self._unit}"]
-        rate = (done - self._first) / max(now - self._started, 1e-9)
         if self._total is None and rate:
             parts.append(f"{rate:,.0f} {self._unit}/s")
         if status:
@@ -137,19 +192,25 @@ class BarProgress:
     def __init__(self, reporter: ConsoleReporter, title: str, total: float | None, unit: str) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+        from rich.table import Column
 
-        left = [TimeRemainingColumn(compact=True)] if total is not None else [TimeElapsedColumn()]
+        console = Console(stderr=True)
+        left = TimeRemainingColumn(compact=True) if total is not None else TimeElapsedColumn()
+        # In a narrow terminal the words on the state are cut short, and not the figures before them.
+        whole, rest = Column(no_wrap=True), Column(no_wrap=True, overflow="ellipsis", ratio=1)
         self._reporter = reporter
         self._unit = unit
-        self._of = "" if total is None else f"/{total:,.0f}"
+        self._total = total
+        self._rate = Rate()
         self._bar = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=20),
-            TextColumn("{task.fields[count]}"),
-            *left,
-            TextColumn("{task.fields[status]}"),
-            console=Console(stderr=True),
+            TextColumn("{task.description}", table_column=whole),
+            BarColumn(bar_width=20 if console.width >= _WIDE else 8),
+            TextColumn("{task.fields[count]}", table_column=whole),
+            left,
+            TextColumn("{task.fields[status]}", table_column=rest),
+            console=console,
             transient=True,
+            expand=True,
         )
         self._task = self._bar.add_task(title, total=total, count="", status="")
 
@@ -165,13 +226,9 @@ class BarProgress:
         self._reporter._live = None
 
     def update(self, done: float, status: str = "") -> None:
-        """Move the bar."""
-        self._bar.update(self._task, completed=done, count=f"{done:,.0f}{self._of} {self._unit}", status=status)
-
-
-def duration_text(seconds: float) -> str:
-    """Return a duration in its two largest units: ``45s``, ``6m``, ``2h 05m``."""
-    if seconds < 60:
-        return f"{seconds:.0f}s"
-    minutes = round(seconds / 60)
-    return f"{minutes}m" if minutes < 60 else f"{minutes // 60}h {minutes % 60:02d}m"
+        """Move the bar; where no end is known, tell the rate."""
+        count = f"{done:,.0f} {self._unit}" if self._total is None else f"{done:,.0f}/{self._total:,.0f} {self._unit}"
+        rate = self._rate.of(done)
+        if self._total is None and rate:
+            status = ", ".join(filter(None, (f"{rate:,.0f} {self._unit}/s", status)))
+        self._bar.update(self._task, completed=done, count=count, status=status)

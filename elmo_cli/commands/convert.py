@@ -1,15 +1,19 @@
 """`elmo convert`: models of bilm-tf and AllenNLP into ours, and back."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from elmo_cli.commands import console
-from elmo_cli.commands.options import Force, choose
+from elmo_cli.commands.options import Force, choose, complete_from
+from elmo_cli.errors import ConfigError, OutputError, Place
 from elmo_cli.reporting import Reporter
+from elmo_cli.storage.registry import is_model
 
 _KINDS = ("elmo", "allennlp")
+_ANOTHER = "choose another -o"
 
 
 def convert(
@@ -25,7 +29,13 @@ def convert(
     ],
     output: Annotated[str, typer.Option("-o", "--output", metavar="NAME|DIR", help="The new model.")],
     to: Annotated[
-        str, typer.Option("--to", metavar="KIND", help="elmo, or allennlp: options.json and weights.hdf5.")
+        str,
+        typer.Option(
+            "--to",
+            metavar="KIND",
+            autocompletion=complete_from(*_KINDS),
+            help="elmo, or allennlp: options.json and weights.hdf5.",
+        ),
     ] = "elmo",
     lang: Annotated[
         str, typer.Option("--lang", metavar="CODE", help="Language of the tokenizer that `elmo embed` will use.")
@@ -49,11 +59,13 @@ def convert(
     if to == "allennlp":
         folder = Path(output)
         if len(sources) != 1:
-            raise typer.BadParameter("--to allennlp takes one model")
+            raise ConfigError(f"--to allennlp takes one model, not {len(sources)}", fix="run the command once for each")
         model = find_model(sources[0])
+        _check_target(folder, [model], force=force)
         export_model(model, folder, replace=force)
     else:
         folder = model = new_model_folder(output)
+        _check_target(folder, [Path(source) for source in sources], force=force)
         config = import_model([Path(source) for source in sources], folder, language=lang, replace=force)
         softmax = f"{config.vocabulary_size:,} word types" if config.vocabulary_size else "no softmax"
         reporter.note(f"{config.bilm.layer_count} layers of {config.bilm.vector_dim} numbers, {softmax}")
@@ -62,3 +74,20 @@ def convert(
 
         reporter.note(f"largest difference after a round trip: {largest_difference(model):.3g}")
     console.answer(str(folder))
+
+
+def _check_target(folder: Path, sources: Sequence[Path], *, force: bool) -> None:
+    """Refuse to replace what is converted, or a folder of something else.
+
+    Raises:
+        ConfigError: the target is, or holds, a source.
+        OutputError: ``--force`` would remove files that are no model's.
+    """
+    from elmo_cli.storage.convert import OPTIONS_FILE
+
+    target = folder.resolve()
+    if any(source.resolve().is_relative_to(target) for source in sources):
+        raise ConfigError("the new model would replace what it is made of", where=Place(str(folder)), fix=_ANOTHER)
+    is_ours = is_model(folder) or (folder / OPTIONS_FILE).is_file()
+    if force and folder.is_dir() and not is_ours and any(folder.iterdir()):
+        raise OutputError("the folder holds no model, but other files", where=Place(str(folder)), fix=_ANOTHER)

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from elmo_cli.commands.embed_layers import choose_model_and_layers
 from elmo_cli.commands.embed_target import Targets, announce_size, choose_format
 from elmo_cli.commands.embed_work import EmbedWork
 from elmo_cli.commands.options import (
@@ -21,16 +22,17 @@ from elmo_cli.commands.options import (
     Workers,
     check_column,
     choose,
+    complete_from,
     reading_workers,
     use_threads,
 )
 from elmo_cli.commands.streams import note_terminal
 from elmo_cli.config import DTYPES, PRECISIONS
-from elmo_cli.embedding.selection import check_pool, parse_layers, pooled_shape
+from elmo_cli.embedding.selection import POOLS, check_pool, pooled_shape
 from elmo_cli.errors import ConfigError
 from elmo_cli.reporting import Reporter
 from elmo_cli.settings import DEFAULT_MODEL
-from elmo_cli.storage.vector_formats import VectorForm
+from elmo_cli.storage.vector_formats import FORMATS, VectorForm
 
 
 def embed(
@@ -45,12 +47,26 @@ def embed(
     lang: ModelLang = None,
     layers: Annotated[
         str,
-        typer.Option("--layers", metavar="LAYERS", help="average, top, all, or numbers such as 0,2 (0: char CNN)."),
+        typer.Option(
+            "--layers",
+            metavar="LAYERS",
+            autocompletion=complete_from("average", "top", "all"),
+            help="average, top, all, or numbers such as 0,2 (0: char CNN).",
+        ),
     ] = "average",
+    mix: Annotated[
+        Path | None,
+        typer.Option(
+            "--mix", metavar="FILE", help="Take the layers' sum that `elmo mix learn` has found, in place of --layers."
+        ),
+    ] = None,
     pool: Annotated[
         str,
         typer.Option(
-            "--pool", metavar="HOW", help="One vector a sentence: mean, max, first, last or mean-max; none: a token."
+            "--pool",
+            metavar="HOW",
+            autocompletion=complete_from(*POOLS),
+            help="One vector a sentence: mean, max, first, last or mean-max; none: a token.",
         ),
     ] = "none",
     skip_punct: Annotated[
@@ -63,6 +79,7 @@ def embed(
             "-f",
             "--format",
             metavar="FORMAT",
+            autocompletion=complete_from(*FORMATS),
             help="npy, npz, jsonl, safetensors, hdf5, parquet, arrow or word2vec.  [default: by the name after -o, "
             "else npy]",
         ),
@@ -85,7 +102,10 @@ def embed(
             help="Also write a table (TSV) that says what each row is; with --out-dir, a folder of tables.",
         ),
     ] = None,
-    dtype: Annotated[str, typer.Option("--dtype", metavar="TYPE", help="float32 or float16.")] = "float32",
+    dtype: Annotated[
+        str,
+        typer.Option("--dtype", metavar="TYPE", autocompletion=complete_from(*DTYPES), help="float32 or float16."),
+    ] = "float32",
     encoding_errors: EncodingErrorsOption = "strict",
     device: Device = "auto",
     threads: Threads = None,
@@ -114,8 +134,6 @@ def embed(
 
     With --out-dir, corpus/a/b.txt of the folder corpus becomes DIR/a/b.txt.npy. Outputs appear whole or not at all.
     """
-    from elmo_cli.storage.model_dir import read_config
-    from elmo_cli.storage.registry import find_model
     from elmo_cli.text.reader import INPUT_MODES, SUFFIXES, TextOptions
     from elmo_cli.text.workers import SentenceReader
 
@@ -133,9 +151,7 @@ def embed(
     if carry_state and bits != "float32":
         raise ConfigError("--carry-state reproduces older tools, in float32 only", fix="leave out --precision")
     # All that can be wrong with the command line is found before torch is loaded.
-    folder = find_model(model)
-    config = read_config(folder)
-    choice = parse_layers(layers, config.bilm.layer_count)
+    folder, config, choice = choose_model_and_layers(ctx, model, layers, mix)
     shape = pooled_shape(choice.row_shape(config.bilm.vector_dim), pool)
     form = VectorForm(format_name, choose("--dtype", dtype, DTYPES), shape, pool != "none")
     form.check()

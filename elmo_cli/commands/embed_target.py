@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from elmo_cli.commands.options import choose
+from elmo_cli.commands.options import choose, refuse_own_input
 from elmo_cli.embedding.size import estimate_size
 from elmo_cli.errors import ConfigError, OutputError, Place
 from elmo_cli.reporting import Reporter
@@ -80,15 +80,18 @@ class Targets:
             suffixes: of the files that are taken from a folder.
 
         Raises:
-            ConfigError: an output exists, or two texts would have the same one.
+            ConfigError: an output exists or is one of the texts, or two texts would have the same one.
             DataError: a text is not there.
         """
         if self.out_dir is None:
             job = Job(find_sources(arguments, suffixes), self.output, self.tokens_out)
+            refuse_own_input((job.output, job.table), job.sources)
             _refuse_existing([job], force=self.force)
             return [job]
         jobs = list(self._jobs_in(self.out_dir, arguments, suffixes))
         _refuse_same_output(jobs)
+        paths = [path for job in jobs for path in (job.output, job.table) if path is not None]
+        refuse_own_input(paths, [source for job in jobs for source in job.sources])
         if self.skip_existing:
             return [job for job in jobs if not all(path.exists() for path in (job.output, job.table) if path)]
         _refuse_existing(jobs, force=self.force)

@@ -46,7 +46,7 @@ class EmbedWork:
                     self._run_one(job, written, progress, status)
                     done += 1
         finally:
-            if done < len(jobs) and self.targets.out_dir is not None:
+            if 0 < done < len(jobs) and self.targets.out_dir is not None:
                 reporter.note(f"{done:,} of {len(jobs):,} outputs are written; --skip-existing goes on from there")
         return written
 

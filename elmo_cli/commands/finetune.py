@@ -15,6 +15,8 @@ from elmo_cli.commands.options import (
     Model,
     ModelLang,
     Threads,
+    choose,
+    complete_from,
     read_duration,
 )
 from elmo_cli.commands.training_options import (
@@ -37,7 +39,7 @@ from elmo_cli.commands.training_options import (
     sources_of,
     workplace,
 )
-from elmo_cli.config import FINETUNING_RATE, FinetuneSettings, Limits, TrainingSettings
+from elmo_cli.config import DTYPES, FINETUNING_RATE, FinetuneSettings, Limits, TrainingSettings
 from elmo_cli.errors import ConfigError
 from elmo_cli.reporting import Reporter
 from elmo_cli.settings import DEFAULT_MODEL
@@ -76,6 +78,7 @@ def finetune(
         typer.Option(
             "--freeze",
             metavar="PARTS",
+            autocompletion=complete_from("none", "encoder", "lstm", "softmax", "all-but-softmax"),
             help="What does not learn: none, encoder (the char CNN), lstm, softmax, all-but-softmax, or layers from 0, "
             "the char CNN, such as 0,1.",
         ),
@@ -153,7 +156,7 @@ def finetune(
         learning_rate=learning_rate,
         dropout=dropout,
         negatives=negatives,
-        weights_dtype=dtype,
+        weights_dtype=choose("--dtype", dtype, DTYPES),
         seed=seed,
     )
     adaptation = FinetuneSettings(freeze, l2sp, extend_vocab, softmax_epochs)

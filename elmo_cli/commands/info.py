@@ -26,5 +26,4 @@ def info(
     if as_json:
         console.answer(json.dumps(found.to_json(), ensure_ascii=False))
         return
-    for name, value in found.rows():
-        console.answer(f"{name:<15} {value}".rstrip())
+    console.answer_facts(found.rows())

@@ -16,6 +16,7 @@ from elmo_cli.commands.options import (
     Model,
     ModelLang,
     Threads,
+    check_column,
     choose,
     use_threads,
 )
@@ -64,6 +65,7 @@ def perplexity(
     reporter: Reporter = ctx.obj
     errors = choose("--encoding-errors", encoding_errors, ENCODING_ERRORS)
     choose("--input", input_mode, INPUT_MODES)
+    check_column(column, input_mode)
     folder = find_model(model)
     config = read_config(folder)
     require_softmax(folder, config)

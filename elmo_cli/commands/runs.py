@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from elmo_cli.commands import console
-from elmo_cli.reporting import Reporter
+from elmo_cli.reporting import Reporter, duration_text
 
 if TYPE_CHECKING:
     from elmo_cli.storage.run_list import RunSummary
@@ -58,7 +58,7 @@ def _row(run: "RunSummary", now: float) -> tuple[str, ...]:
 
 def _age(seconds: float) -> str:
     seconds = max(seconds, 0)
-    return f"{seconds / _DAY_S:,.0f}d ago" if seconds >= 2 * _DAY_S else f"{console.duration_text(seconds)} ago"
+    return f"{seconds / _DAY_S:,.0f}d ago" if seconds >= 2 * _DAY_S else f"{duration_text(seconds)} ago"
 
 
 def sparkline(values: Sequence[float], width: int) -> str:

@@ -1,5 +1,6 @@
 """Where a command's text comes from and where its answer goes."""
 
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,6 +15,20 @@ def note_terminal(sources: Sequence[str], reporter: Reporter) -> None:
     """Say how to end the text, where it is typed."""
     if STDIN in sources and sys.stdin.isatty():
         reporter.note("reading text from the terminal; end it with Ctrl-D")
+
+
+def open_closed_streams() -> None:
+    """Put something in the place of standard streams that the shell has closed (``>&-``).
+
+    Then no file opened later takes their numbers, and what reads or writes them fails as it would anyway, with an
+    error: their replacements are open the other way round. Messages alone go nowhere.
+    """
+    if sys.stdin is None:
+        sys.stdin = open(os.open(os.devnull, os.O_WRONLY), encoding="utf-8")
+    if sys.stdout is None:
+        sys.stdout = open(os.open(os.devnull, os.O_RDONLY), "w", encoding="utf-8")
+    if sys.stderr is None:
+        sys.stderr = open(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8")
 
 
 @contextmanager

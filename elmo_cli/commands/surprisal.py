@@ -1,6 +1,7 @@
 """`elmo surprisal`: how unexpected each token of a text is to a model."""
 
 from collections.abc import Iterator, Sequence
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,8 +18,11 @@ from elmo_cli.commands.options import (
     Model,
     ModelLang,
     Threads,
+    check_column,
     choose,
+    complete_from,
     refuse_existing,
+    refuse_own_input,
     use_threads,
 )
 from elmo_cli.commands.streams import note_terminal, output_stream
@@ -50,7 +54,9 @@ def surprisal(
         bool, typer.Option("--words", help="A row for what stands between white space, its tokens' surprisals summed.")
     ] = False,
     boundaries: Annotated[bool, typer.Option("--boundaries", help="Also rows for the marks <S> and </S>.")] = False,
-    unit: Annotated[str, typer.Option("--unit", metavar="UNIT", help="bits or nats.")] = "bits",
+    unit: Annotated[
+        str, typer.Option("--unit", metavar="UNIT", autocompletion=complete_from(*_UNITS), help="bits or nats.")
+    ] = "bits",
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="FILE", help="Where to.  [default: standard output]")
     ] = None,
@@ -82,15 +88,18 @@ def surprisal(
     errors = choose("--encoding-errors", encoding_errors, ENCODING_ERRORS)
     choose("--input", input_mode, INPUT_MODES)
     choose("--unit", unit, _UNITS)
+    check_column(column, input_mode)
     if output is not None:
         refuse_existing(output, force=force)
     folder = find_model(model)
     config = read_config(folder)
     require_softmax(folder, config)
     source = _source(file, input_mode)
+    refuse_own_input([output], [source])
     note_terminal([source], reporter)
 
     columns, stimuli = _stimuli(source, text_col, TextOptions(input_mode, lang or config.language, errors, column))
+    stimuli = chain([*islice(stimuli, 1)], stimuli)  # a text that is none is told before anything is written
 
     from elmo_cli.bilm.device import choose_device
     from elmo_cli.evaluation.losses import load_predictor

@@ -10,7 +10,17 @@ import typer
 
 from elmo_cli import settings
 from elmo_cli.commands import console
-from elmo_cli.commands.options import Column, Device, EncodingErrorsOption, Force, Input, Threads, choose, read_duration
+from elmo_cli.commands.options import (
+    Column,
+    Device,
+    EncodingErrorsOption,
+    Force,
+    Input,
+    Threads,
+    choose,
+    complete_from,
+    read_duration,
+)
 from elmo_cli.commands.training_options import (
     Accumulate,
     Corpora,
@@ -29,7 +39,7 @@ from elmo_cli.commands.training_options import (
     sources_of,
     workplace,
 )
-from elmo_cli.config import DEFAULT_PRESET, PRESETS, RECIPES, TRAINING_PRECISIONS, Limits, TrainingSettings
+from elmo_cli.config import DEFAULT_PRESET, DTYPES, PRESETS, RECIPES, TRAINING_PRECISIONS, Limits, TrainingSettings
 from elmo_cli.errors import ConfigError, ElmoError
 from elmo_cli.reporting import Reporter, SilentReporter
 from elmo_cli.storage.registry import new_model_folder
@@ -60,7 +70,13 @@ def train(
     heldout: Heldout = None,
     encoding_errors: EncodingErrorsOption = "strict",
     preset: Annotated[
-        str, typer.Option("--preset", metavar="NAME", help=f"Shape of the model: {', '.join(PRESETS)}.")
+        str,
+        typer.Option(
+            "--preset",
+            metavar="NAME",
+            autocompletion=complete_from(*PRESETS),
+            help=f"Shape of the model: {', '.join(PRESETS)}.",
+        ),
     ] = DEFAULT_PRESET,
     vocab_size: Annotated[
         int, typer.Option("--vocab-size", min=1, help="Word types of the softmax, at most.")
@@ -83,6 +99,7 @@ def train(
         typer.Option(
             "--recipe",
             metavar="NAME",
+            autocompletion=complete_from(*RECIPES),
             help="Optimizer and its defaults: 'adam', or 'bilm-tf' (Adagrad, 8,192 negatives) as ELMo was trained.",
         ),
     ] = "adam",
@@ -104,7 +121,10 @@ def train(
     precision: Annotated[
         str,
         typer.Option(
-            "--precision", metavar="TYPE", help="Of char CNN and LSTMs: float32, bfloat16, or on a GPU float16."
+            "--precision",
+            metavar="TYPE",
+            autocompletion=complete_from(*TRAINING_PRECISIONS),
+            help="Of char CNN and LSTMs: float32, bfloat16, or on a GPU float16.",
         ),
     ] = _DEFAULTS.precision,
     dtype: WeightsDtype = _DEFAULTS.weights_dtype,
@@ -146,11 +166,11 @@ def train(
         learning_rate=base.learning_rate if learning_rate is None else learning_rate,
         dropout=dropout,
         negatives=negatives or base.negatives,
-        weights_dtype=dtype,
+        weights_dtype=choose("--dtype", dtype, DTYPES),
         seed=seed,
     )
     sources = sources_of(corpora or [], heldout or [], input_mode, column, lang, encoding_errors)
-    folder = in_utf8(new_model_folder(output) if output else Path("models") / name_of(corpora or []))
+    folder = in_utf8(new_model_folder(output) if output is not None else Path("models") / name_of(corpora or []))
     refuse_existing_model(folder, force=force)  # by all processes, before the first of them writes anything
     with _together(workplace(device, threads, workers, reporter, tensorboard)) as place:
         _tell(_start(folder, sources, limits.applied_to(unlimited), place, force), reporter)

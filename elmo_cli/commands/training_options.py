@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from elmo_cli import settings
-from elmo_cli.commands.options import ENCODING_ERRORS, check_column, choose, default_workers, use_threads
+from elmo_cli.commands.options import (
+    ENCODING_ERRORS,
+    check_column,
+    choose,
+    complete_from,
+    complete_model,
+    default_workers,
+    use_threads,
+)
+from elmo_cli.config import DTYPES
 from elmo_cli.errors import ConfigError, Place
 from elmo_cli.reporting import Reporter
 
@@ -40,10 +49,21 @@ Accumulate = Annotated[
 Dropout = Annotated[float, typer.Option("--dropout", help="Share of values zeroed.")]
 NegativesOption = Annotated[int, typer.Option("--negatives", min=1, help="Negatives of the sampled softmax.")]
 WeightsDtype = Annotated[
-    str, typer.Option("--dtype", metavar="TYPE", help="Of the stored weights: float32 or float16.")
+    str,
+    typer.Option(
+        "--dtype",
+        metavar="TYPE",
+        autocompletion=complete_from(*DTYPES),
+        help="Of the stored weights: float32 or float16.",
+    ),
 ]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Start of all random numbers.")]
-Resume = Annotated[str | None, typer.Option("--resume", metavar="NAME|DIR", help="Go on with the run of this model.")]
+Resume = Annotated[
+    str | None,
+    typer.Option(
+        "--resume", metavar="NAME|DIR", autocompletion=complete_model, help="Go on with the run of this model."
+    ),
+]
 Tensorboard = Annotated[
     bool, typer.Option("--tensorboard", help="Also write events for TensorBoard, into the model's run/.")
 ]

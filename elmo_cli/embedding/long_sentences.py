@@ -51,6 +51,10 @@ def embed_long(
         OutputError: there is no room for the temporary file.
     """
     count, dim = len(marked), bilm.config.lstm.projection_dim
+    if choice.mix is not None and choice.mix.layer_norm:
+        # The mean of a layer's vector needs both of its halves.
+        every = LayerChoice(tuple(range(bilm.config.layer_count)))
+        return _mixed(embed_long(bilm, look_up, marked, every, piece_tokens=piece_tokens), choice, piece_tokens)
     vectors = _room(count - MARKERS_A_SENTENCE, *choice.row_shape(2 * dim))
     states = [layer.zero_state(1) for layer in bilm.lstm_layers]
     for start in range(0, count, piece_tokens):
@@ -61,6 +65,16 @@ def embed_long(
         forward, backward = (choose_layers(direction, choice).cpu() for direction in layers)
         _fill(vectors[..., :dim], forward, start)
         _fill(vectors[..., dim:], backward.flip(0), count - end)
+    return vectors
+
+
+def _mixed(
+    layers: Float[Tensor, "tokens layers dim"], choice: LayerChoice, piece_tokens: int
+) -> Float[Tensor, "tokens dim"]:
+    vectors = _room(len(layers), layers.shape[-1])
+    for start in range(0, len(layers), piece_tokens):
+        piece = layers[start : start + piece_tokens].transpose(0, 1)
+        vectors[start : start + piece.shape[1]] = choose_layers(piece, choice)
     return vectors
 
 

@@ -6,16 +6,32 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from elmo_cli.bilm.scalar_mix import weighted_sum
 from elmo_cli.embedding.selection import LayerChoice, pooled_shape
+from elmo_cli.storage.mix_file import MixWeights
 
 
 def choose_layers(layers: Float[Tensor, "layers tokens dim"], choice: LayerChoice) -> Float[Tensor, "tokens ..."]:
     """Return [tokens, dim], or [tokens, layers, dim] where the choice keeps several layers apart."""
+    if choice.mix is not None:
+        return mix_layers(layers, choice.mix)
     if choice.indices is None:
         return layers.mean(dim=0)
     if len(choice.indices) == 1:
         return layers[choice.indices[0]].clone()  # a view would keep all layers in memory
     return layers[list(choice.indices)].transpose(0, 1)
+
+
+def mix_layers(layers: Float[Tensor, "layers tokens dim"], mix: MixWeights) -> Float[Tensor, "tokens dim"]:
+    """Return the learned sum of the layers.
+
+    Raises:
+        ValueError: there are more or fewer layers than weights.
+    """
+    if len(layers) != len(mix.s):
+        raise ValueError(f"there are {len(layers)} layers and {len(mix.s)} weights")
+    s = torch.tensor(mix.s, dtype=layers.dtype, device=layers.device)
+    return weighted_sum(layers, s, mix.gamma, layer_norm="token" if mix.layer_norm else "none")
 
 
 def take_tokens(vectors: Float[Tensor, "tokens ..."], numbers: Sequence[int]) -> Float[Tensor, "taken ..."]:

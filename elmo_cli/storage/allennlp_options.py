@@ -59,7 +59,7 @@ def config_from_options(options: dict[str, Any], source: str) -> BiLMConfig:
         )
     except KeyError as error:
         raise ModelError(f"has no key {error}, so it is not the options.json of an ELMo model", where=place) from error
-    except (TypeError, ValueError, AttributeError) as error:
+    except (TypeError, ValueError, AttributeError, OverflowError) as error:
         raise ModelError(f"is not the options.json of an ELMo model: {error}", where=place) from error
     except ConfigError as error:
         raise ModelError(error.message, where=place) from error

@@ -1,5 +1,6 @@
 """Weights of bilm-tf and AllenNLP, read from HDF5 (or a TensorFlow checkpoint) and written to HDF5."""
 
+import io
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -12,6 +13,11 @@ from elmo_cli.config import BiLMConfig
 from elmo_cli.errors import ModelError, Place
 from elmo_cli.storage.allennlp_names import Array, Pair, pairs
 from elmo_cli.storage.extras import h5py_module, tensorflow_module
+from elmo_cli.storage.files import whole_file
+
+# Zeros may be packed well, numbers of a model not; a shape alone costs nothing to write, but all of it to read.
+_LARGEST_RATIO = 50
+_ALWAYS_FINE = 1 << 24  # bytes
 
 # Beside the model's variables a checkpoint holds counters, and the optimizer's accumulators under the weights' names.
 _MODEL_VARIABLE = re.compile(r"lm/(char_embed|CNN|RNN_|softmax)(?!.*/Adagrad)")
@@ -36,13 +42,24 @@ class HDF5Weights:
     def __init__(self, file: Any, place: Place) -> None:  # noqa: ANN401 (h5py is an extra)
         self.place = place
         self._file = file
+        self._names: dict[str, str] = {}  # in the file
         self._shapes: dict[str, tuple[int, ...]] = {}
-        file.visititems(self._note)
+        self._size = self._stored = 0  # bytes
+        file.visititems(self._note)  # links are not followed
+        if self._size > _ALWAYS_FINE + _LARGEST_RATIO * self._stored:
+            problem = f"has shapes for {self._size:,} bytes, of which {self._stored:,} are stored"
+            raise ModelError(problem, where=place, fix="fetch or copy the file again")
 
     def _note(self, name: str, node: Any) -> None:  # noqa: ANN401
         if hasattr(node, "shape"):
+            if node.is_virtual or node.external:
+                raise ModelError(f"{name} lies in another file, which is not read", where=self.place)
+            self._size += node.nbytes
+            self._stored += node.id.get_storage_size()
             # One LSTM layer alone has no numbered cell in bilm-tf's files.
-            self._shapes[re.sub(r"/RNN/LSTMCell/", "/RNN/MultiRNNCell/Cell0/LSTMCell/", name)] = tuple(node.shape)
+            known = re.sub(r"/RNN/LSTMCell/", "/RNN/MultiRNNCell/Cell0/LSTMCell/", name)
+            self._names[known] = name
+            self._shapes[known] = tuple(node.shape or ())
 
     def shapes(self) -> Mapping[str, tuple[int, ...]]:
         """Return the shape of every dataset by name."""
@@ -51,9 +68,7 @@ class HDF5Weights:
     def read(self, name: str) -> Array:
         """Return one dataset as float32."""
         with _damage_told(self.place):
-            if name not in self._file:
-                name = name.replace("/MultiRNNCell/Cell0/", "/")
-            return np.asarray(self._file[name], dtype=np.float32)
+            return np.asarray(self._file[self._names[name]], dtype=np.float32)
 
 
 class CheckpointWeights:
@@ -116,7 +131,7 @@ def _damage_told(place: Place) -> Iterator[None]:
     """Turn what h5py raises about a damaged file, which is of many kinds, into a `ModelError`."""
     try:
         yield
-    except (OSError, RuntimeError, KeyError, TypeError, ValueError) as error:
+    except (OSError, RuntimeError, KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
         raise ModelError(f"is a damaged HDF5 file: {error}", where=place, fix="fetch or copy the file again") from error
 
 
@@ -160,10 +175,16 @@ def theirs_from_ours(pair: Pair, tensors: Mapping[str, Array]) -> Array:
 def write_hdf5_weights(
     path: Path, config: BiLMConfig, vocabulary_size: int | None, tensors: Mapping[str, Array]
 ) -> None:
-    """Write the datasets of a model, float32, as bilm-tf and AllenNLP read them."""
-    with h5py_module().File(path, "w") as file:
+    """Write the datasets of a model, float32, as bilm-tf and AllenNLP read them.
+
+    Put together in memory: HDF5's library brings the whole process down where it finds the disk full.
+    """
+    whole = io.BytesIO()
+    with h5py_module().File(whole, "w") as file:
         for pair in pairs(config, vocabulary_size):
             file.create_dataset(pair.theirs, data=theirs_from_ours(pair, tensors).astype(np.float32, copy=False))
+    with whole_file(path) as stream:
+        stream.write(whole.getbuffer())
 
 
 def _put(tensors: dict[str, Array], pair: Pair, values: Array) -> None:

@@ -5,8 +5,8 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,6 +20,7 @@ _TENSORS: Final = "tensors.safetensors"
 _VALUES: Final = "values.json"
 _SUMS: Final = "SHA256SUMS"  # as `sha256sum -c` reads it
 _REPLACED: Final = ".old"  # the ending of a checkpoint that another of the same step is taking the place of
+_LARGEST_COUNT: Final = 1 << 53  # above it not every whole number is a float
 _KEPT: Final = 2  # the newest may turn out damaged after a crash of the machine
 
 
@@ -116,6 +117,23 @@ def with_remedy(folder: Path, problem: OutputError, go_on: str) -> OutputError:
     return OutputError(kept, where=problem.where, fix=f"{remedy}, then go on with: {go_on}")
 
 
+def checked_fields(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of a dataclass's fields that a checkpoint holds, whatever else stands beside them.
+
+    Raises:
+        KeyError: one is missing.
+        ValueError: one is not of its kind, or larger than any count.
+    """
+    found = {part.name: values[part.name] for part in fields(kind)}
+    for part in fields(kind):
+        value = found[part.name]
+        is_missing = value is None and part.type == float | None
+        fits = (part.type,) if part.type in (int, bool) else (int, float)
+        if (type(value) not in fits and not is_missing) or (type(value) is int and abs(value) > _LARGEST_COUNT):
+            raise ValueError(f"{part.name} is {value!r:.40}")
+    return found
+
+
 def has_checkpoint(folder: Path, step: int) -> bool:
     """Tell whether there is a checkpoint of a step."""
     return any(_step(path) == step for path in _found(folder))
@@ -138,7 +156,7 @@ def _step(path: Path) -> int:
 
 def _found(folder: Path) -> list[Path]:
     """Return the checkpoints' folders, newest first; one that was being replaced comes after the one in its place."""
-    names = (path for path in folder.glob("checkpoint-*") if path.name.removesuffix(_REPLACED)[11:].isdigit())
+    names = (path for path in folder.glob("checkpoint-*") if path.name.removesuffix(_REPLACED)[11:].isdecimal())
     return sorted(filter(Path.is_dir, names), key=lambda path: (-_step(path), path.name))
 
 
@@ -184,6 +202,7 @@ def _read(path: Path) -> Checkpoint | None:
         contents = {name: (path / name).read_bytes() for name in (_TENSORS, _VALUES)}
         if "".join(_sum(content, name) for name, content in contents.items()) != (path / _SUMS).read_text("utf-8"):
             return None
-        return Checkpoint(load(contents[_TENSORS]), json.loads(contents[_VALUES]))
-    except (OSError, ValueError, KeyError, SafetensorError):
+        checkpoint = Checkpoint(load(contents[_TENSORS]), dict(json.loads(contents[_VALUES])))
+        return checkpoint if checkpoint.step == _step(path) else None
+    except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError, SafetensorError):
         return None

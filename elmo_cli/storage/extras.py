@@ -33,6 +33,45 @@ def pyarrow_module(name: str) -> Any:  # noqa: ANN401
     return _extra(name, "parquet", "Parquet and Arrow files")
 
 
+def usearch_module() -> Any:  # noqa: ANN401
+    """Return usearch's module of indexes.
+
+    Raises:
+        ConfigError: it is not installed.
+    """
+    return _extra("usearch.index", "ann", "approximate indexes")
+
+
+def sklearn_module(name: str) -> Any:  # noqa: ANN401
+    """Return one of scikit-learn's modules by its full name.
+
+    Raises:
+        ConfigError: it is not installed.
+    """
+    return _extra(name, "sklearn", "groups of occurrences")
+
+
+def umap_module() -> Any:  # noqa: ANN401
+    """Return umap-learn.
+
+    Raises:
+        ConfigError: it is not installed.
+    """
+    try:
+        return importlib.import_module("umap")
+    except ImportError as error:
+        raise ConfigError("--map umap needs the package umap-learn", fix="pip install umap-learn") from error
+
+
+def pyplot_figure() -> Any:  # noqa: ANN401
+    """Return matplotlib's class of figures, which needs no screen.
+
+    Raises:
+        ConfigError: matplotlib is not installed.
+    """
+    return _extra("matplotlib.figure", "plot", "PNG plots").Figure
+
+
 def _extra(module: str, extra: str, what: str) -> Any:  # noqa: ANN401
     try:
         return importlib.import_module(module)

@@ -17,6 +17,7 @@ from elmo_cli.errors import OutputError
 
 _NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _NOT_ALLOWED: Final = (errno.EACCES, errno.EPERM, errno.EROFS)
+_OTHERS: Final = 0o077  # permissions of all but the owner
 # A file's name may have 255 bytes. A character takes up to 4, and the temporary name adds 23 to these.
 _NAME_PART: Final = 50
 
@@ -25,10 +26,10 @@ _NAME_PART: Final = 50
 def whole_file(path: Path) -> Iterator[BinaryIO]:
     """Open ``path`` for writing; it gets its new content only when the block ends without an exception.
 
-    Until then everything goes into a hidden file beside it, named ``.NAME.<random>.part``, which an exception of any
-    kind removes and only a kill leaves behind. A link is followed: what it points to is replaced. A file that was
-    there keeps its permissions. What is no regular file (a FIFO, ``/dev/null``, ``/dev/stdout``, ``/dev/fd/3``)
-    cannot be replaced and is written directly.
+    Until then everything goes into a hidden file beside it, ``.NAME.<random>.part``, which nobody but the user may
+    read, and which an exception of any kind removes and only a kill leaves behind. A link is followed: what it points
+    to is replaced. A file that was there keeps its permissions. What is no regular file (a FIFO, ``/dev/null``,
+    ``/dev/stdout``, ``/dev/fd/3``) cannot be replaced and is written directly.
 
     Raises:
         OutputError: the file cannot be created, written or put in its place. A closed pipe stays a `BrokenPipeError`,
@@ -152,17 +153,29 @@ def _replacement(target: Path, temporary: Path) -> Iterator[BinaryIO]:
     """Open ``temporary`` and move it to ``target`` at the end, or remove it."""
     permissions = _permissions(target)
     try:
-        with _discarded_on_error(temporary.open("xb")) as stream:
-            if permissions is not None:
-                temporary.chmod(permissions)
+        # Made with all permissions that the umask, or the folder's access list, leaves; then closed to all others.
+        with _discarded_on_error(open(temporary, "xb", opener=None if permissions is None else _private)) as stream:
+            final = stat.S_IMODE(temporary.stat().st_mode) if permissions is None else permissions
+            _allow(temporary, final & ~_OTHERS)
             yield stream
             stream.flush()
+            _allow(temporary, final)
             os.fsync(stream.fileno())
         temporary.replace(target)
     except BaseException:
         with suppress(OSError):
             temporary.unlink()
         raise
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
+def _allow(path: Path, permissions: int) -> None:
+    """Set permissions, where the file system has any."""
+    with suppress(OSError):
+        path.chmod(permissions)
 
 
 def _permissions(target: Path) -> int | None:
@@ -205,7 +218,10 @@ def whole_folder(path: Path, *, replace: bool) -> Iterator[Path]:
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         building.mkdir()
+        final = stat.S_IMODE(building.stat().st_mode)
+        _allow(building, final & ~_OTHERS)
         yield building
+        _allow(building, final)
         if target.exists():
             old = building.with_suffix(".old")
             target.rename(old)

@@ -36,10 +36,26 @@ def sums_of(weights: Path, vocabulary: Path) -> dict[str, str]:
     """Return the sums of a model's files by name; files that are missing or have none are left out."""
     found = {weights.name: _sum_of_weights(weights)}
     try:
-        found[vocabulary.name] = hashlib.sha256(vocabulary.read_bytes()).hexdigest()
+        if vocabulary.is_file():  # a link to a device has no end
+            found[vocabulary.name] = hashlib.sha256(vocabulary.read_bytes()).hexdigest()
     except OSError:
         pass  # a model need not have a vocabulary; where it should, whoever reads it says so
     return {name: value for name, value in found.items() if value is not None}
+
+
+def fingerprint(weights: Path) -> str:
+    """Return the sum of a model's weights, from their header or, where others have written the file, from its content.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    recorded = _sum_of_weights(weights)
+    if recorded is not None:
+        return recorded
+    with weights.open("rb") as file:
+        start = int.from_bytes(file.read(_LENGTH_BYTES), "little")
+        file.seek(_LENGTH_BYTES + min(start, _LONGEST_HEADER))
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def check_sums(recorded: Mapping[str, Any], weights: Path, vocabulary: Path) -> None:
@@ -71,6 +87,6 @@ def _sum_of_weights(path: Path) -> str | None:
             if length > _LONGEST_HEADER:
                 return None
             found = json.loads(file.read(length)).get("__metadata__", {}).get(_KEY)
-    except (OSError, ValueError, AttributeError):
+    except (OSError, ValueError, AttributeError, RecursionError):
         return None  # a missing or damaged file is told when the weights are read
     return found if isinstance(found, str) else None

@@ -2,8 +2,10 @@
 
 import gzip
 import json
+import lzma
 import re
 import shutil
+import struct
 import tempfile
 import zipfile
 import zlib
@@ -14,11 +16,17 @@ from pathlib import Path
 from typing import Any
 
 from elmo_cli.errors import ModelError, Place
+from elmo_cli.storage.registry import is_model
 
 _WEIGHT_SUFFIXES = (".hdf5", ".h5")
+# What Python's own libraries raise about damaged archives.
+_ZIP_FAULTS = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, RuntimeError, ValueError, struct.error)
 _VOCABULARY_NAMES = ("vocab.txt", "vocab.txt.gz")
 _ASCII_WHITE_SPACE = " \t\r\v\f"
 _ENCRYPTED = 1  # bit of a zip entry's flags
+# Weights hardly shrink in a zip, and words to a third; a "zip bomb" unpacks to a thousand times its size.
+_LARGEST_RATIO = 50
+_ALWAYS_FINE = 1 << 24  # bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +59,7 @@ def foreign_model(sources: Sequence[Path]) -> Iterator[ForeignModel]:
     """
     for source in sources:
         if not source.exists():
-            raise ModelError("no such file or folder", where=Place(str(source)))
+            raise ModelError("no such file or folder", where=Place(str(source)), fix="check the name")
     with tempfile.TemporaryDirectory(prefix="elmo-") as scratch:
         files: list[Path] = []
         for source in sources:
@@ -75,7 +83,7 @@ def read_options(path: Path) -> dict[str, Any]:
         options = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ModelError(f"cannot be read: {error.strerror}", where=Place(str(path))) from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ModelError(f"is not JSON: {error}", where=Place(str(path))) from error
     if not isinstance(options, dict):
         raise ModelError("is not the options.json of an ELMo model", where=Place(str(path)))
@@ -89,14 +97,36 @@ def read_vocabulary_lines(path: Path) -> list[str]:
     that differ in a no-break space (U+00A0); it parts tokens at such characters, so it never reads one of that type.
     """
     try:
-        raw = path.read_bytes()
-        text = (gzip.decompress(raw) if path.suffix == ".gz" else raw).decode("utf-8")
+        text = _vocabulary_bytes(path).decode("utf-8")
     except (OSError, EOFError, zlib.error) as error:
         raise ModelError(f"cannot be read: {error}", where=Place(str(path))) from error
     except UnicodeDecodeError as error:
         raise ModelError(f"is not UTF-8: {error.reason} at byte {error.start}", where=Place(str(path))) from error
     lines = [line.strip(_ASCII_WHITE_SPACE) for line in text.removesuffix("\n").split("\n")]
     return [line for line in lines if line != "!!!MAXTERMID"]
+
+
+def _vocabulary_bytes(path: Path) -> bytes:
+    if path.suffix != ".gz":
+        return path.read_bytes()
+    most = _most_bytes(path)
+    with gzip.open(path) as file:
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise ModelError(f"unpacks to more than {most / 1e6:,.0f} MB", where=Place(str(path)), fix="unpack it yourself")
+    return content
+
+
+def _most_bytes(packed: Path) -> int:
+    """Return how many bytes a packed file may unpack to."""
+    return _ALWAYS_FINE + _LARGEST_RATIO * packed.stat().st_size
+
+
+def _what_to_name(sources: Sequence[Path]) -> str:
+    """Return what to name instead of sources without weights."""
+    if any(map(is_model, sources)):
+        return "it is a model of elmo already; to convert it for AllenNLP, add --to allennlp"
+    return "name the weights and their options.json, or a folder or zip that holds them"
 
 
 def _sorted_out(files: Sequence[Path], sources: Sequence[Path]) -> ForeignModel:
@@ -115,7 +145,8 @@ def _sorted_out(files: Sequence[Path], sources: Sequence[Path]) -> ForeignModel:
         if len(others) == 1 and options:  # a name that does not tell; what it is will be said when it is opened
             weights = others
         else:
-            raise ModelError("holds no weights (no .hdf5, no TensorFlow checkpoint)", where=place)
+            problem = "holds no weights (no .hdf5, no TensorFlow checkpoint)"
+            raise ModelError(problem, where=place, fix=_what_to_name(sources))
     if len(weights) > 1:
         names = ", ".join(path.name for path in weights)
         raise ModelError(f"holds several weights: {names}", where=place, fix="name one of them and its options.json")
@@ -162,19 +193,29 @@ def _is_zip(path: Path) -> bool:
 def _unpacked(archive: Path, scratch: Path) -> list[Path]:
     """Unpack the parts of a model from a zip, each under its bare name, so that no entry can lead elsewhere."""
     files = []
+    place, fix = Place(str(archive)), "unpack it yourself"
     try:
         with zipfile.ZipFile(archive) as content:
-            for entry in content.infolist():
-                name = Path(entry.filename.replace("\\", "/")).name
-                is_part = name.endswith((*_WEIGHT_SUFFIXES, "options.json")) or name in _VOCABULARY_NAMES
-                if entry.is_dir() or not is_part or name.startswith("."):
-                    continue
+            parts = {entry: name for entry in content.infolist() if (name := _name_of_part(entry)) is not None}
+            size = sum(entry.file_size for entry in parts)  # no entry unpacks to more than it says
+            if size > _most_bytes(archive):
+                raise ModelError(f"would unpack to {size / 1e6:,.0f} MB, far more than it is", where=place, fix=fix)
+            for entry, name in parts.items():
                 if entry.flag_bits & _ENCRYPTED:
-                    raise ModelError("is locked with a password", where=Place(str(archive)), fix="unpack it yourself")
+                    raise ModelError("is locked with a password", where=place, fix=fix)
                 target = scratch / name
                 with content.open(entry) as packed, target.open("wb") as file:
                     shutil.copyfileobj(packed, file)
                 files.append(target)
-    except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError) as error:
-        raise ModelError(f"is a damaged zip: {error}", where=Place(str(archive))) from error
-    return sorted(files)
+    except _ZIP_FAULTS as error:
+        raise ModelError(f"is a damaged zip: {error}", where=place) from error
+    except OSError as error:
+        raise ModelError(f"cannot be unpacked: {error.strerror or error}", where=place, fix=fix) from error
+    return sorted(set(files))
+
+
+def _name_of_part(entry: zipfile.ZipInfo) -> str | None:
+    """Return the bare name of an entry that is a part of a model, None for all others."""
+    name = Path(entry.filename.replace("\\", "/")).name
+    is_part = name.endswith((*_WEIGHT_SUFFIXES, "options.json")) or name in _VOCABULARY_NAMES
+    return name if is_part and not name.startswith(".") and not entry.is_dir() else None

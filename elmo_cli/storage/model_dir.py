@@ -16,6 +16,8 @@ from elmo_cli.storage.registry import CONFIG_FILE
 from elmo_cli.text.vocabulary import Vocabulary, vocabulary_from_text, vocabulary_to_text
 
 FORMAT = 1
+_DEEPEST = 50  # levels of config.json
+_MOST_TYPES = 1 << 31  # of a softmax
 WEIGHTS_FILE = "model.safetensors"
 VOCABULARY_FILE = "vocab.txt"
 CARD_FILE = "README.md"
@@ -66,8 +68,11 @@ def read_config(folder: Path) -> ModelConfig:
             weights or the vocabulary.
     """
     path = folder / CONFIG_FILE
+    _refuse_device(path)
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
+        if _is_deeper(data, _DEEPEST):
+            raise ValueError("it is nested too deeply")
         if not isinstance(data, dict) or not isinstance(data.get("format"), int):
             raise ModelError("is not the config of an elmo model", where=Place(str(path)))
         if data["format"] > FORMAT:
@@ -85,8 +90,20 @@ def read_config(folder: Path) -> ModelConfig:
         )
     except OSError as error:
         raise ModelError(f"cannot be read: {error.strerror}", where=Place(str(path))) from error
-    except (ValueError, KeyError, TypeError) as error:
-        raise ModelError(f"is damaged: {error!r}", where=Place(str(path))) from error
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise ModelError(f"is damaged: {error!r:.200}", where=Place(str(path))) from error
+
+
+def _refuse_device(path: Path) -> None:
+    """Refuse a folder, and what has no end: a file of a model that others made may be a link to anything."""
+    if path.exists() and not path.is_file():
+        raise ModelError("is no file", where=Place(str(path)))
+
+
+def _is_deeper(value: object, levels: int) -> bool:
+    """Tell whether lists and objects stand in each other to more than some levels: who shows them goes as deep."""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return levels < 0 or any(_is_deeper(each, levels - 1) for each in inner)
 
 
 def _shape(data: dict[str, Any], place: Place) -> BiLMConfig:
@@ -97,7 +114,7 @@ def _shape(data: dict[str, Any], place: Place) -> BiLMConfig:
 
 
 def _vocabulary_size(value: object) -> int | None:
-    if value is None or (type(value) is int and value > 0):
+    if value is None or (type(value) is int and 0 < value <= _MOST_TYPES):
         return value
     raise ValueError(f"vocabulary_size is {value!r}")
 
@@ -110,6 +127,7 @@ def write_vocabulary(folder: Path, vocabulary: Vocabulary) -> None:
 def read_vocabulary(folder: Path, config: ModelConfig) -> Vocabulary:
     """Read ``vocab.txt`` and check its size against the config."""
     path = folder / VOCABULARY_FILE
+    _refuse_device(path)
     try:
         vocabulary = vocabulary_from_text(path.read_bytes().decode("utf-8"), str(path))
     except FileNotFoundError as error:

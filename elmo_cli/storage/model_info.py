@@ -1,6 +1,5 @@
 """What a model's folder says of itself, read without torch: for `elmo info`."""
 
-import json
 import math
 from dataclasses import dataclass
 from pathlib import Path
@@ -96,5 +95,19 @@ def model_info(folder: Path) -> ModelInfo:
 
 
 def _short(value: object) -> str:
-    """Return a value of the provenance in one line."""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    """Return a value of the provenance in one line, in words; `to_json` keeps it as it is."""
+    if isinstance(value, dict):
+        return ", ".join(
+            f"{key.replace('_', ' ')} {_part(key, part)}" for key, part in value.items() if part is not None
+        )
+    if isinstance(value, list):
+        return "; ".join(map(_short, value))
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _part(key: str, value: object) -> str:
+    if isinstance(value, str) and key == "sha256":
+        return value[:12]  # tells two texts apart as well as all of it
+    return f"({_short(value)})" if isinstance(value, dict | list) else _short(value)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from elmo_cli import settings
-from elmo_cli.errors import ModelError, Place
+from elmo_cli.errors import ConfigError, ModelError, Place
 
 CONFIG_FILE = "config.json"
 
@@ -20,7 +20,9 @@ def find_model(name: str) -> Path:
 
     Raises:
         ModelError: there is no such model; the message lists the names there are.
+        ConfigError: the name is empty.
     """
+    _refuse_empty(name)
     path = Path(name)
     if is_model(path):
         return path
@@ -29,11 +31,17 @@ def find_model(name: str) -> Path:
     for folder in settings.model_folders():
         if is_model(folder / name):
             return folder / name
+    if path.exists():
+        raise ModelError(_why_no_model(path), where=Place(name), fix=f"choose a folder that holds {CONFIG_FILE}")
     names = model_names()
     near = difflib.get_close_matches(name, names, n=1)
-    have = f"there are: {', '.join(names)}" if names else "there is none yet: train one with `elmo train`"
+    if not names:
+        raise ModelError(
+            f"no model {name!r}; there is none yet", fix="train one with `elmo train`, or name the folder of one"
+        )
     raise ModelError(
-        f"no model {name!r}; {have}", fix=f"-m {near[0]}" if near else "choose one with -m, or give a folder"
+        f"no model {name!r}; there are: {', '.join(names)}",
+        fix=f"did you mean {near[0]}?" if near else "name one of them, or a folder",
     )
 
 
@@ -43,14 +51,27 @@ def model_names() -> list[str]:
 
 
 def new_model_folder(name: str) -> Path:
-    """Return the folder in which a model of this name is to be written: a path as it is, a name under ``models/``."""
+    """Return the folder in which a model of this name is to be written: a path as it is, a name under ``models/``.
+
+    Raises:
+        ConfigError: the name is empty.
+    """
+    _refuse_empty(name)
     path = Path(name)
     return path if _is_path(name) or path.is_dir() else Path("models") / name
 
 
 def is_model(path: Path) -> bool:
-    """Tell whether a folder holds a model."""
-    return (path / CONFIG_FILE).is_file()
+    """Tell whether a folder holds a model; one that may not be entered holds none for us."""
+    try:
+        return (path / CONFIG_FILE).is_file()
+    except OSError:
+        return False
+
+
+def _refuse_empty(name: str) -> None:
+    if not name:
+        raise ConfigError("a model's name is empty", fix="check the quotes or the shell variable it comes from")
 
 
 def _is_path(name: str) -> bool:
@@ -67,4 +88,6 @@ def _models_in(folder: Path) -> Iterator[Path]:
 def _why_no_model(path: Path) -> str:
     if not path.exists():
         return "no such folder"
+    if path.is_dir() and not os.access(path, os.R_OK | os.X_OK):
+        return "the folder may not be read"
     return f"the folder holds no model (no {CONFIG_FILE})" if path.is_dir() else "is a file, not a model's folder"

@@ -113,7 +113,7 @@ class RunDir:
             return tomllib.loads(path.read_text(encoding="utf-8", errors="surrogateescape"))
         except FileNotFoundError as error:
             raise ModelError("holds no run to resume", where=Place(str(self.path.parent))) from error
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise ModelError(f"cannot be read: {error}", where=Place(str(path))) from error
 
     def metrics(self) -> list[dict[str, Any]]:
@@ -201,7 +201,7 @@ def _step_of(line: str) -> int | None:
     """Return the step of a line of metrics, None if the line is not whole."""
     try:
         return int(json.loads(line)["step"])
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return None
 
 
@@ -236,7 +236,7 @@ def refuse_existing_model(folder: Path, *, force: bool) -> None:
     Raises:
         OutputError: there is one.
     """
-    if not force and (is_model(folder) or (folder / RUN_FOLDER).exists()):
+    if not force and (is_model(folder) or any((folder / RUN_FOLDER).glob("*"))):
         raise OutputError(
             "there is a model or a run already",
             where=Place(str(folder)),

@@ -71,7 +71,8 @@ def find_runs(folders: Sequence[Path]) -> list[RunSummary]:
     models: dict[Path, Path] = {}
     for folder in folders:
         if not folder.is_dir():
-            raise ModelError("no such folder", where=Place(str(folder)), fix="name a model's folder, or one of models")
+            what = "is a file, no folder" if folder.exists() else "no such folder"
+            raise ModelError(what, where=Place(str(folder)), fix="name a model's folder, or one of models")
         found = [folder] if _has_run(folder) else filter(_has_run, sorted(folder.iterdir()))
         models.update((path.resolve(), path) for path in found)
     return sorted(map(read_run, models.values()), key=lambda run: (run.changed, run.name))
@@ -92,7 +93,7 @@ def read_run(folder: Path) -> RunSummary:
         last = lines[-1] if lines else {"step": 0, "tokens": 0, "seconds": 0.0}
         curve = [(int(line["step"]), float(line["heldout"]["both"])) for line in lines if "heldout" in line]
         position = (int(last["step"]), int(last["tokens"]), float(last["seconds"]))
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise ModelError(f"is damaged: {error!r}", where=Place(str(path))) from error
     finite = tuple((step, perplexity) for step, perplexity in curve if math.isfinite(perplexity))
     return RunSummary(folder, *position, finite, run.state, changed)

@@ -60,6 +60,8 @@ def checked_weights(folder: Path, config: ModelConfig, *, framework: Literal["pt
     from safetensors import SafetensorError, safe_open
 
     path = folder / WEIGHTS_FILE
+    if path.exists() and not path.is_file():
+        raise ModelError("is no file", where=Place(str(path)))
     try:
         with safe_open(path, framework=framework) as weights:
             _check(weights, tensor_shapes(config.bilm, config.vocabulary_size), Place(str(path)))

@@ -14,7 +14,9 @@ from elmo_cli.errors import DataError, Place
 
 PACKED_SUFFIXES: Final = (".gz", ".xz", ".bz2", ".zst")
 
-_PIECE_SIZE: Final = 1 << 10  # compressed bytes fed at once; bounds what one step of a "zip bomb" unpacks to
+_PIECE_SIZE: Final = 1 << 10  # compressed bytes fed at once; bounds what zstd, which has no other limit, unpacks to
+_CONTENT_SIZE: Final = 1 << 20  # bytes unpacked at once: a "zip bomb" makes a gigabyte of one piece of bzip2
+_XZ_MEMORY: Final = 1 << 30  # bytes; the largest preset of xz needs a fifteenth of it, but a header may ask for 4 GB
 _FETCH_AGAIN: Final = "copy or download the file again"
 
 _MAGIC_SIZE: Final = 10
@@ -54,14 +56,35 @@ def _decompress(chunks: Iterator[bytes], kind: str, name: str) -> Iterator[bytes
             while piece := piece if decoder else piece.lstrip(b"\0"):
                 decoder = decoder or make_decoder()
                 try:
-                    content = decoder.decompress(piece)
+                    yield from filter(None, _contents(decoder, kind, piece))
                 except fault as error:
-                    raise DataError(f"the {kind} stream is damaged", where=Place(name), fix=_FETCH_AGAIN) from error
-                if content:
-                    yield content
+                    raise _damaged(kind, name, error) from error
                 piece, decoder = (decoder.unused_data, None) if decoder.eof else (b"", decoder)
     if decoder is not None:
         raise DataError(f"the {kind} stream ends early", where=Place(name), fix=_FETCH_AGAIN)
+
+
+def _contents(decoder: Any, kind: str, piece: bytes) -> Iterator[bytes]:  # noqa: ANN401 (libraries of four kinds)
+    """Yield what a piece unpacks to, a little at a time where the decoder can be asked for that."""
+    if kind == "gzip":
+        content = bytes(_CONTENT_SIZE)
+        while not decoder.eof and (piece or len(content) == _CONTENT_SIZE):
+            content = decoder.decompress(piece, _CONTENT_SIZE)
+            yield content
+            piece = decoder.unconsumed_tail
+    elif hasattr(decoder, "needs_input"):
+        yield decoder.decompress(piece, _CONTENT_SIZE)
+        while not (decoder.eof or decoder.needs_input):
+            yield decoder.decompress(b"", _CONTENT_SIZE)
+    else:
+        yield decoder.decompress(piece)
+
+
+def _damaged(kind: str, name: str, error: Exception) -> DataError:
+    if kind == "xz" and "emory" in str(error):
+        message = f"the xz stream asks for more than {_XZ_MEMORY >> 30} GB of memory"
+        return DataError(message, where=Place(name), fix="compress it again with a smaller dictionary")
+    return DataError(f"the {kind} stream is damaged", where=Place(name), fix=_FETCH_AGAIN)
 
 
 def _decompressor(kind: str, name: str) -> tuple[Callable[[], Any], tuple[type[Exception], ...]]:
@@ -71,7 +94,7 @@ def _decompressor(kind: str, name: str) -> tuple[Callable[[], Any], tuple[type[E
     if kind == "bzip2":
         return bz2.BZ2Decompressor, (OSError, ValueError)
     if kind == "xz":
-        return lzma.LZMADecompressor, (lzma.LZMAError,)
+        return partial(lzma.LZMADecompressor, memlimit=_XZ_MEMORY), (lzma.LZMAError,)
     try:
         zstd = importlib.import_module("compression.zstd")  # Python 3.14
         return zstd.ZstdDecompressor, (zstd.ZstdError,)

@@ -16,7 +16,10 @@ from elmo_cli.text.tokenizer import Span
 
 _COLUMNS: Final = 10  # of CoNLL-U
 _DOCUMENT: Final = "-DOCSTART-"  # begins a document in CoNLL-2003
-_ID: Final = re.compile(r"(?P<word>[1-9]\d*)|(?P<first>[1-9]\d*)-(?P<last>[1-9]\d*)|(?P<empty>\d+\.[1-9]\d*)", re.ASCII)
+# At most 9 digits a number: Python refuses to read one of more than 4,300.
+_ID: Final = re.compile(
+    r"(?P<word>[1-9]\d{0,8})|(?P<first>[1-9]\d{0,8})-(?P<last>[1-9]\d{0,8})|(?P<empty>\d{1,9}\.[1-9]\d{0,8})", re.ASCII
+)
 _COMMENT: Final = re.compile(r"#\s*(sent_id|text)\s*=\s?(.*)", re.DOTALL)
 _WHITE: Final = re.compile(r"\s*")
 
@@ -102,10 +105,15 @@ class _Row:
         return (self.line.place.line or 1, *self.columns[index])
 
 
-def _conll_row(line: Line) -> _Row:
+def columns_of(line: Line) -> list[Span]:
+    """Return where the columns of a row stand: parted by tabs or, where it has none, by spaces."""
     if "\t" in line.text:
-        return _Row(line, _between_tabs(line.text))
-    return _Row(line, [match.span() for match in TOKEN.finditer(line.text)])
+        return _between_tabs(line.text)
+    return [match.span() for match in TOKEN.finditer(line.text)]
+
+
+def _conll_row(line: Line) -> _Row:
+    return _Row(line, columns_of(line))
 
 
 def _between_tabs(text: str) -> list[Span]:
@@ -150,7 +158,7 @@ def _words_and_surface(rows: Sequence[_Row]) -> tuple[list[_Row], list[_SurfaceT
         covered = surface[-1].last if surface else 0
         if number is None:
             fix = "number the words 1, 2, 3; write 1-2 for a multiword token and 1.1 for an empty node"
-            raise DataError(f"the ID {row.cell(0)!r} is none of CoNLL-U", where=row.line.place, fix=fix)
+            raise DataError(f"the ID {row.cell(0)!r:.60} is none of CoNLL-U", where=row.line.place, fix=fix)
         if number["empty"]:
             continue
         if number["word"]:

@@ -81,9 +81,13 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) == len(pairs):
         return members
-    keys = [key for key, _ in pairs]
     repeated = _Repeated(members)
-    repeated.key = next(key for number, key in enumerate(keys) if key in keys[:number])
+    seen: set[str] = set()
+    for key, _ in pairs:
+        if key in seen:
+            repeated.key = key
+            break
+        seen.add(key)
     return repeated
 
 
@@ -113,12 +117,12 @@ def _tokens(value: object, place: Place) -> list[str]:
 def _fields(members: dict[str, Any], text: str) -> dict[str, Any]:
     """Return what is passed on: strings, and everything else as its own JSON."""
     if not all(isinstance(value, str) for value in members.values()):
-        raw = dict(_raw_members(text))
+        raw = dict(raw_members(text))
         return {key: value if isinstance(value, str) else raw[key] for key, value in members.items()}
     return members
 
 
-def _raw_members(text: str) -> Iterator[tuple[str, RawJson]]:
+def raw_members(text: str) -> Iterator[tuple[str, RawJson]]:
     """Yield the members of an object, each with its own JSON; ``text`` is known to be a sound object."""
     at = _skip_white(text, _skip_white(text, 0) + 1)
     while text[at] != "}":

@@ -96,7 +96,11 @@ def _build(
             done += len(block.tokens)
             progress.update(done)
     if not done:
-        raise DataError("there is no token in the text", where=Place(", ".join(map(display_name, sources))))
+        raise DataError(
+            "there is no token in the text",
+            where=Place(", ".join(map(display_name, sources))),
+            fix="name a text of at least one word",
+        )
     all_lengths = np.concatenate(lengths)
     read = [files[name] if name in files else streams[display_name(name)].source_file(name) for name in sources]
     info = CorpusInfo(

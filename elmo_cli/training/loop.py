@@ -10,8 +10,8 @@ import torch
 
 from elmo_cli.errors import Interrupted, OutputError, TrainingDiverged
 from elmo_cli.evaluation.perplexity import measure_perplexity
-from elmo_cli.reporting import Reporter
-from elmo_cli.storage.checkpoints import Checkpoint
+from elmo_cli.reporting import Reporter, duration_text
+from elmo_cli.storage.checkpoints import Checkpoint, checked_fields
 from elmo_cli.storage.run_dir import RunDir
 from elmo_cli.training.distributed import ALONE, Team
 from elmo_cli.training.optimizer import Optimizer, learning_rate
@@ -173,7 +173,7 @@ class Trainer:
         self.lessons.load_state(part("lesson"))
         self.position = Position.from_json(values)
         self.health = Health.from_json(values["health"])
-        self.loss_scale = LossScale(**values["loss_scale"])
+        self.loss_scale = LossScale(**checked_fields(LossScale, values["loss_scale"]))
 
     def _lessons(self) -> Iterator[Any]:
         """Yield what is to be learned from the position on, epoch after epoch, keeping the position up to date."""
@@ -207,7 +207,7 @@ class Trainer:
         if position.step % _METRICS_STEPS == 0 or position.step == self.total_steps:
             self._record(loss_nats=loss, sampled=self.session.is_sampled, learning_rate=rate, gradient_norm=norm)
         if position.step == _FIRST_ESTIMATE_STEPS:
-            self.reporter.note(f"about {self._minutes_left():.3g} minutes left at {self._rate():,.0f} tokens a second")
+            self.reporter.note(f"about {self._time_left()} left at {self._rate():,.0f} tokens a second")
         return loss
 
     def _go_back(self, reason: str) -> None:
@@ -281,9 +281,9 @@ class Trainer:
     def _rate(self) -> float:
         return self.position.tokens / max(self.position.seconds, 1e-9)
 
-    def _minutes_left(self) -> float:
+    def _time_left(self) -> str:
         share = max(self._share_done(), 1e-9)
-        return self.position.seconds / share * (1 - share) / 60
+        return duration_text(self.position.seconds / share * (1 - share))
 
     def _status(self, loss: float) -> str:
         kind = "sampled loss" if self.session.is_sampled else "loss"

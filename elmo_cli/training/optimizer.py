@@ -98,6 +98,8 @@ class Optimizer:
                     for name in _MOMENTS
                     if f"{number}.{name}" in tensors
                 }
+                if any(moment.shape != parameter.shape for moment in moments.values()):
+                    raise ValueError(f"a moment of the optimizer has not the shape {list(parameter.shape)}")
                 if moments:
                     part.state[parameter] = {"step": steps if sparse else torch.tensor(float(steps)), **moments}
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from elmo_cli.reporting import duration_text
 from elmo_cli.text.characters import is_cut
 from elmo_cli.training.session import Session
 
@@ -56,7 +57,7 @@ class Plan:
         if self.heldout_is_training:
             heldout = "nothing: the text is too small, so the figures below are of the training text itself"
         softmax = "full softmax" if self.negatives is None else f"softmax sampled with {self.negatives:,} negatives"
-        limit = "" if self.max_time_s is None else f", at most {self.max_time_s / 60:.4g} minutes"
+        limit = "" if self.max_time_s is None else f", at most {duration_text(self.max_time_s)}"
         return [
             f"text        {self.tokens:,} tokens in {self.sentences:,} sentences, {self.types:,} types{cut}{spelled}",
             f"held out    {heldout}",

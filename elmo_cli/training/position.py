@@ -1,11 +1,12 @@
 """How far a run is, and what is done with each model that is better than all before."""
 
 import math
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import Any, Protocol, runtime_checkable
 
 from elmo_cli.bilm.language_model import LanguageModel
 from elmo_cli.evaluation.perplexity import Perplexity
+from elmo_cli.storage.checkpoints import checked_fields
 
 
 @dataclass(slots=True)
@@ -32,8 +33,8 @@ class Position:
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> "Position":
         """Read what `to_json` returned, whatever else stands beside it."""
-        known = {field.name: values[field.name] for field in fields(cls)}
-        return cls(**{**known, "best": math.inf if known["best"] is None else known["best"]})
+        known = checked_fields(cls, {**values, "best": math.inf if values["best"] is None else values["best"]})
+        return cls(**known)
 
 
 @runtime_checkable  # the types of arguments are checked in tests

@@ -8,7 +8,7 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from elmo_cli.storage.checkpoints import Checkpoint
+from elmo_cli.storage.checkpoints import Checkpoint, checked_fields
 
 GOOD_STATE_STEPS = 100  # between good states
 TRIES = 3  # from one good state
@@ -47,7 +47,9 @@ class Health:
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> "Health":
         """Read what `to_json` returned."""
-        return cls(**{**values, "lowest": math.inf if values["lowest"] is None else values["lowest"]})
+        return cls(
+            **checked_fields(cls, {**values, "lowest": math.inf if values["lowest"] is None else values["lowest"]})
+        )
 
     def note(self, loss: float) -> bool:
         """Take in a finite loss; return whether the run diverges: its smoothed loss is far above its lowest for long.

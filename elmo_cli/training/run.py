@@ -7,6 +7,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
+from torch import OutOfMemoryError
+
 from elmo_cli.bilm.language_model import LanguageModel
 from elmo_cli.config import Limits, TrainingSettings
 from elmo_cli.errors import ConfigError, DataError, ModelError, Place
@@ -215,10 +217,16 @@ def _load_newest(run: RunDir, trainer: Trainer, place: Workplace) -> None:
         return
     for name in [] if found is None else found[1]:
         reporter.warn(f"{name} is damaged; going on from the checkpoint before it")
-    good = None
-    if (good_step := int(checkpoint.values["health"]["good_step"])) != checkpoint.step:
-        good = team.share(run.load(good_step) if team.is_writer else None)
-    trainer.resume(checkpoint, good)
+    try:
+        good = None
+        if (good_step := int(checkpoint.values["health"]["good_step"])) != checkpoint.step:
+            good = team.share(run.load(good_step) if team.is_writer else None)
+        trainer.resume(checkpoint, good)
+    except (KeyError, ValueError, TypeError, AttributeError, IndexError, OverflowError, RuntimeError) as error:
+        if isinstance(error, OutOfMemoryError):
+            raise
+        problem = f"the checkpoint of step {checkpoint.step:,} is not of this run: {error!s:.200}"
+        raise ModelError(problem, where=Place(str(run.path)), fix="start over with --force") from error
     if team.is_writer:
         run.go_back(trainer.position.step)
     reporter.note(f"going on from step {trainer.position.step:,}")

@@ -27,7 +27,10 @@ Damage = Callable[[bytes], bytes]
 
 NOT_OPTIONS = "is not the options.json of an ELMo model"
 WORD_IDS = "describes a model of whole-word ids, without a char_cnn, which elmo does not read"
-NO_WEIGHTS = "holds no weights (no .hdf5, no TensorFlow checkpoint)"
+NO_WEIGHTS = (
+    "holds no weights (no .hdf5, no TensorFlow checkpoint)\n"
+    "  fix: name the weights and their options.json, or a folder or zip that holds them"
+)
 NAME_BOTH = "\n  fix: name the weights and their options.json"
 
 
@@ -137,7 +140,7 @@ def test_a_damaged_compressed_vocabulary_is_refused(tmp_path: Path, damage: Dama
 
 def test_a_source_that_is_not_there_is_named(model: ForeignFiles) -> None:
     missing = model.folder / "nothing.zip"
-    assert refusal(model.options, missing) == f"{missing}: no such file or folder"
+    assert refusal(model.options, missing) == f"{missing}: no such file or folder\n  fix: check the name"
 
 
 def test_a_folder_without_weights_is_refused(model: ForeignFiles) -> None:

@@ -63,19 +63,18 @@ def test_the_names_there_are_come_from_all_folders_once_and_sorted(tmp_path: Pat
 def test_an_unknown_name_lists_the_names_and_suggests_the_near_one() -> None:
     make_model("models/harbour")
     make_model("shipped/small-en")
-    assert message_of("harbor") == "no model 'harbor'; there are: harbour, small-en\n  fix: -m harbour"
+    assert message_of("harbor") == "no model 'harbor'; there are: harbour, small-en\n  fix: did you mean harbour?"
 
 
 def test_an_unknown_name_that_resembles_none_asks_for_a_choice() -> None:
     make_model("models/harbour")
-    message = "no model 'xyz'; there are: harbour\n  fix: choose one with -m, or give a folder"
+    message = "no model 'xyz'; there are: harbour\n  fix: name one of them, or a folder"
     assert message_of("xyz") == message
 
 
 def test_where_there_is_no_model_at_all_the_way_to_one_is_told() -> None:
     assert message_of("small-en") == (
-        "no model 'small-en'; there is none yet: train one with `elmo train`\n"
-        "  fix: choose one with -m, or give a folder"
+        "no model 'small-en'; there is none yet\n  fix: train one with `elmo train`, or name the folder of one"
     )
 
 

@@ -258,10 +258,11 @@ def test_where_there_is_no_run_nothing_can_go_on() -> None:
     )
 
 
-@pytest.mark.parametrize("there", ["config.json", "run"])
+@pytest.mark.parametrize("there", ["config.json", "run/settings.toml"])
 def test_a_model_or_a_run_is_not_replaced_unless_forced(tmp_path: Path, there: str) -> None:
     refuse_existing_model(tmp_path, force=False)
-    (tmp_path / there).mkdir() if there == "run" else (tmp_path / there).touch()
+    (tmp_path / there).parent.mkdir(exist_ok=True)
+    (tmp_path / there).touch()
     refuse_existing_model(tmp_path, force=True)
     with pytest.raises(OutputError) as caught:
         refuse_existing_model(tmp_path, force=False)

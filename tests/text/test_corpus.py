@@ -179,7 +179,7 @@ def test_a_text_without_a_token_is_an_error(cache: Path, tmp_path: Path, text: s
     source = file_of(tmp_path, text)
     with pytest.raises(DataError) as caught:
         prepared(cache, source)
-    assert str(caught.value) == f"{source}: there is no token in the text"
+    assert str(caught.value) == f"{source}: there is no token in the text\n  fix: name a text of at least one word"
 
 
 def test_a_missing_file_is_an_error(cache: Path, tmp_path: Path) -> None:
