@@ -17,6 +17,12 @@ from elmo_cli.storage.settings_file import SettingsFile, read_settings_file
 # Commands, options and contexts are Typer's own types, which it does not offer by name: Any, below.
 _NO_SETTINGS: Final = {"help", "version", "config", "show_settings", "install_completion", "show_completion"}
 _META: Final = "elmo_cli.file_settings"  # of the contexts of all commands
+_PLAIN_WORDS: Final = {
+    r"a valid integer\b.*": "must be a whole number",
+    r"a valid number\b.*": "must be a number",
+    r"greater than or equal to (\S+)": r"must be at least \1",
+    r"less than or equal to (\S+)": r"must be at most \1",
+}
 
 
 @dataclass(slots=True)
@@ -91,10 +97,11 @@ def command_path(ctx: Any) -> tuple[str, ...]:  # noqa: ANN401
 
 @contextmanager
 def errors_placed(ctx: Any) -> Iterator[None]:  # noqa: ANN401
-    """Tell file and line of a value that an option or the command refuses, where it is from a file."""
+    """Tell file and line of a value that an option or the command refuses, where it is from a file; in plain words."""
     try:
         yield
     except typer.BadParameter as problem:
+        problem.message = _in_plain_words(problem.message)
         parameter: Any = problem.param
         where = None if parameter is None else place_of(ctx, parameter)
         if where is None:
@@ -105,6 +112,13 @@ def errors_placed(ctx: Any) -> Iterator[None]:  # noqa: ANN401
         if problem.where is None:
             problem.where = _place_named_in(problem.message, ctx)
         raise
+
+
+def _in_plain_words(message: str) -> str:
+    """Return what Typer's library of types says of a value, as a person would."""
+    for theirs, ours in _PLAIN_WORDS.items():
+        message = re.sub(rf"^Input should be {theirs}$", ours, message)
+    return message
 
 
 def _place_named_in(message: str, ctx: Any) -> Place | None:  # noqa: ANN401

@@ -72,7 +72,10 @@ def test_the_card_has_a_table_of_the_perplexities(tuned: Trained) -> None:
 def test_info_names_the_parent(elmo: Elmo, tuned: Trained, model: Path) -> None:
     parent = json.loads(elmo("info", tuned.folder, "--json").text)["provenance"]["parent"]
     assert parent["name"] == model.name
-    assert f"parent          {json.dumps(parent)}" in elmo("info", tuned.folder).text.splitlines()
+    assert (
+        f"parent          name {parent['name']}, sha256 {parent['sha256'][:12]}"
+        in elmo("info", tuned.folder).text.splitlines()
+    )
 
 
 def test_the_result_is_a_model_like_any_other(elmo: Elmo, tuned: Trained) -> None:

@@ -56,6 +56,23 @@ def test_a_redirect_into_the_text_itself_is_refused(shell: Shell, model: Path, h
     assert (here / "x.jsonl").read_text() == '{"text": "A line."}\n'
 
 
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (("embed", "x", "--batch-size", "many"), "'--batch-size': must be a whole number"),
+        (("embed", "x", "--batch-size", "1.5"), "'--batch-size': must be a whole number"),
+        (("train", "x", "--epochs", "0"), "'--epochs': must be at least 1"),
+        (("train", "x", "--dropout", "half"), "'--dropout': must be a number"),
+        (("mix", "learn", "x", "-o", "y", "--rate", "2"), "'--rate': must be at most 1"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_a_value_of_the_wrong_kind_is_told_in_plain_words(elmo: Elmo, arguments: tuple[str, ...], problem: str) -> None:
+    answer = elmo(*arguments)
+    assert (answer.code, answer.stdout) == (2, b"")
+    assert answer.stderr.endswith(f"Error: Invalid value for {problem}\n")
+
+
 def test_a_text_that_is_none_leaves_no_header_of_a_table(elmo: Elmo, model: Path, here: Path) -> None:
     (here / "program").write_bytes(b"\x7fELF\x02\x01\x01\x00\x00")
     answer = elmo("surprisal", "program", "-m", model)
