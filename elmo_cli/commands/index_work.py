@@ -52,11 +52,13 @@ class IndexWork:
     def create(self, output: Path, chosen: Chosen, *, force: bool) -> "Index":
         """Make an index."""
         from elmo_cli.neighbors.index import create_index
-        from elmo_cli.neighbors.index_info import IndexInfo
+        from elmo_cli.neighbors.index_info import INFO_FILE, IndexInfo
         from elmo_cli.neighbors.selecting import read_word_list
 
         if output.exists() and not force:
             raise OutputError(f"{output} exists", fix="add to it with --append, or replace it with --force")
+        if output.exists() and not (output / INFO_FILE).is_file():
+            raise OutputError(f"{output} exists and is no index, so it is not replaced", fix="choose another -o")
         text = self._text(self.lang or self.model.config.language)
         layers = parse_layers(chosen.layers, self.model.config.bilm.layer_count).indices
         if layers is None:

@@ -32,6 +32,7 @@ from elmo_cli.commands.options import (
 from elmo_cli.errors import ConfigError
 from elmo_cli.reporting import Reporter
 from elmo_cli.settings import DEFAULT_MODEL
+from elmo_cli.text.sources import STDIN
 
 
 def neighbors(
@@ -117,7 +118,7 @@ def neighbors(
     reporter: Reporter = ctx.obj
     form = choose_form(format_name, as_json=as_json, columns=columns)
     choose("--format", form.name, (*FORMATS, "json"))
-    context = _context(word, sentence or [], batch)
+    context = _context(word, sentence or [], batch, corpus or [])
     errors = choose("--encoding-errors", encoding_errors, ENCODING_ERRORS)
     if input_mode is not None or column != 1:
         check_column(column, input_mode or "lines")
@@ -158,9 +159,11 @@ def neighbors(
             static_neighbors(source, word, count, answer)
 
 
-def _context(word: str | None, rest: list[str], batch: str | None) -> str | None:
+def _context(word: str | None, rest: list[str], batch: str | None, corpus: list[str]) -> str | None:
     """Return the sentence, without a bare ``in`` before it; None where there is none."""
     if batch is not None:
+        if batch == STDIN and STDIN in corpus:
+            raise ConfigError("--batch and --corpus are both standard input", fix="save one of them in a file")
         if word is not None:
             raise ConfigError("--batch brings its own words", fix="leave out the word on the command line")
         return None

@@ -158,8 +158,11 @@ def occurrences_told(
         if found:
             source.reporter.note(f"{word!r} occurs in the corpus only in other upper and lower case")
     if not found:
-        whole = index.info.selection.get("only") is None
-        types = {name for part in index.parts for name in part.types} if whole else ()
+        only = index.info.selection.get("only")
+        if only is not None and source.has_index:
+            message = f"{word!r} is not in the index, which keeps {len(only):,} words alone"
+            raise DataError(message, where=Place(str(index.folder)), fix="make another index, or name its --corpus")
+        types = {name for part in index.parts for name in part.types} if only is None else ()
         raise absent(word, types, list(dict.fromkeys(name for part in index.info.parts for name in part.sources)))
     return found
 

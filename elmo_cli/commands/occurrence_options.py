@@ -13,6 +13,7 @@ from elmo_cli import settings
 from elmo_cli.commands.asked_model import AskedModel
 from elmo_cli.commands.command import ElmoCommand
 from elmo_cli.commands.options import reading_workers
+from elmo_cli.commands.streams import note_terminal
 from elmo_cli.errors import ConfigError
 from elmo_cli.reporting import Reporter
 
@@ -156,6 +157,7 @@ class Source:
         self.reading = guess_reading(corpus, reading, self.mode)
         if self.mode is None and self.corpus and (self.reading.mode, self.reading.text_col) != ("lines", None):
             self.reporter.note(f"reading {corpus[0]} as {self.reading}")
+        note_terminal(corpus, self.reporter)
         self._text = CorpusText(corpus, self.reading)
         _ = self.layer_number  # refused now, if the model has no such layer
 
@@ -166,6 +168,11 @@ class Source:
         if self.layer is None and self._index is not None:
             return self._index.info.layers[-1]
         return parse_layer(self.layer or "top", count)
+
+    @property
+    def has_index(self) -> bool:
+        """Whether an index was named."""
+        return self._index is not None
 
     @cached_property
     def splitter(self) -> "Splitter":

@@ -26,7 +26,6 @@ from elmo_cli.text.sources import STDIN, display_name
 from elmo_cli.text.workers import SentenceReader
 
 DEMO_FILE: Final = "demo/senses.tsv"
-DEMO_NAME: Final = "demo"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from elmo_cli.neighbors.part import Floats
 from elmo_cli.storage.extras import umap_module
 
-MAPS = ("pca", "umap")
+_LEAST_FOR_UMAP = 5  # vectors; below, it has no neighbours to keep together
 
 
 def principal_plane(vectors: Floats) -> NDArray[np.float64]:
@@ -32,7 +32,9 @@ def umap_plane(vectors: Floats, *, seed: int) -> NDArray[np.float64]:
         ConfigError: umap-learn is not installed.
     """
     umap = umap_module()
-    neighbors = min(15, max(2, len(vectors) - 1))
+    if len(vectors) < _LEAST_FOR_UMAP:
+        return principal_plane(vectors)
+    neighbors = min(15, len(vectors) - 1)
     fitted = umap.UMAP(n_neighbors=neighbors, metric="cosine", random_state=seed, n_jobs=1, init="random")
     return np.asarray(fitted.fit_transform(vectors), np.float64)
 

@@ -106,13 +106,27 @@ class Space:
 
     def unit(self, vectors: Floats) -> Floats:
         """Return vectors [n, dim] as they are compared, of length 1; a vector of zeros stays one."""
+        moved = self._moved(vectors)
+        units: Floats = moved / _lengths(moved)[:, None]
+        return units
+
+    def cosines(self, units: Floats, vectors: Floats) -> Floats:
+        """Return the cosine of each of some unit vectors with each of some vectors [units, vectors]."""
+        moved = self._moved(vectors)
+        cosines: Floats = units @ moved.T
+        cosines /= _lengths(moved)  # a pass over fewer numbers than to make unit vectors first
+        return cosines
+
+    def _moved(self, vectors: Floats) -> Floats:
         if self.mean is not None:
             vectors = vectors - self.mean.astype(np.float32)
-        if self.turn is not None:
-            vectors = vectors @ self.turn
-        lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
-        units: Floats = vectors / np.maximum(lengths, np.finfo(np.float32).tiny)[:, None]
-        return units
+        return vectors if self.turn is None else vectors @ self.turn
+
+
+def _lengths(vectors: Floats) -> Floats:
+    """Return the length of each vector; of a vector of zeros, a number just above."""
+    lengths: Floats = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+    return np.maximum(lengths, np.finfo(np.float32).tiny, dtype=np.float32)
 
 
 def search(
@@ -159,7 +173,7 @@ def _scores(
     at = 0
     for group in candidates:
         for block in group.blocks(index.parts[group.part], layer):
-            scores[:, at : at + len(block)] = units @ space.unit(block).T
+            scores[:, at : at + len(block)] = space.cosines(units, block)
             at += len(block)
     return scores
 

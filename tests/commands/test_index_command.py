@@ -75,6 +75,13 @@ def test_a_query_asks_for_a_layer_that_is_there(make: Elmo, elmo: Elmo, model: P
     assert "the index x.idx has no layer 2; it has 0, 1\n  fix: choose --layer 1" in answer.stderr
 
 
+def test_a_word_that_the_index_leaves_out_is_told_so(make: Elmo, elmo: Elmo, model: Path) -> None:
+    make("a.txt", "-o", "x.idx", "--only", "play")
+    answer = elmo("neighbors", "kids", "Kids and kids.", "-m", model, "--workers", 0, "--index", "x.idx")
+    assert answer.code == 1
+    assert "x.idx: 'kids' is not in the index, which keeps 1 words alone" in answer.stderr
+
+
 def test_another_model_is_refused(make: Elmo, elmo: Elmo, model: Path) -> None:
     make("a.txt", "-o", "x.idx")
     answer = elmo("neighbors", "play", "in", "A play.", "-m", "small-en", "--index", "x.idx")
@@ -99,6 +106,8 @@ def test_another_model_is_refused(make: Elmo, elmo: Elmo, model: Path) -> None:
         (("a.txt", "-o", "x.idx", "--layers", "7"), 2, "the model has no layer 7"),
         (("-", "-o", "x.idx", "--min-count", 2), 2, "--min-count reads the text twice"),
         (("a.txt", "-o", "a.txt"), 1, "a.txt exists"),
+        (("a.txt", "-o", "a.txt", "--force"), 1, "a.txt exists and is no index"),
+        (("a.txt", "-o", ".", "--force"), 1, ". exists and is no index"),
         (("empty.txt", "-o", "x.idx"), 1, "there is no token to index in empty.txt"),
     ],
 )

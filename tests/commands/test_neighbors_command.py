@@ -147,6 +147,8 @@ def test_a_batch_that_cannot_be_used_is_told_with_its_line(near: Elmo, queries: 
         (("play", "A play.", "--layer", "9"), 2, "the model has no layer 9"),
         (("play", "A play.", "--json", "-f", "tsv"), 2, "--json and --format exclude each other"),
         (("play", "A play.", "-f", "xml"), 2, "--format 'xml' is not known"),
+        (("--batch", "-", "--corpus", "-"), 2, "--batch and --corpus are both standard input"),
+        (("--batch", "x.tsv", "play"), 2, "--batch brings its own words"),
         (("play", "A play.", "--index", "x.idx"), 2, "--corpus and --index exclude each other"),
     ],
 )
