@@ -61,11 +61,8 @@ class PooledHead(nn.Module):
     ) -> Float[Tensor, "sentences labels"]:
         """Return the logits of each sentence."""
         counts = torch.tensor(lengths, dtype=torch.int64)
-        sentence = torch.repeat_interleave(torch.arange(len(counts)), counts).unsqueeze(1).expand_as(vectors)
-        zeros = vectors.new_zeros(len(counts), vectors.shape[1])
-        mean, largest = (
-            zeros.scatter_reduce(0, sentence, vectors, reduce=how, include_self=False) for how in ("mean", "amax")
-        )
+        pooled = [torch.segment_reduce(vectors, how, lengths=counts) for how in ("mean", "max")]
+        mean, largest = (torch.where(counts.unsqueeze(1) > 0, part, 0.0) for part in pooled)
         found: Tensor = self.output(torch.cat((mean, largest), dim=1))
         return found
 
