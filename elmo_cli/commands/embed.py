@@ -34,6 +34,8 @@ from elmo_cli.reporting import Reporter
 from elmo_cli.settings import DEFAULT_MODEL
 from elmo_cli.storage.vector_formats import FORMATS, VectorForm
 
+_CARRIED_SENTENCES = 64  # a batch, as in AllenNLP's command
+
 
 def embed(
     ctx: typer.Context,
@@ -117,8 +119,15 @@ def embed(
         typer.Option("--carry-state", help="Carry LSTM state from batch to batch, only to reproduce older tools."),
     ] = False,
     batch_size: Annotated[
-        int, typer.Option("--batch-size", min=1, help="Sentences a batch with --carry-state; nothing else uses it.")
-    ] = 64,
+        int | None,
+        typer.Option(
+            "--batch-size",
+            metavar="N",
+            min=1,
+            help="Sentences a batch with --carry-state; nothing else uses it.  [default: 64]",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Turn text into contextual word vectors.
 
@@ -143,6 +152,8 @@ def embed(
     format_name = choose_format(format_name, output, to_stdout=to_stdout)
     targets = Targets(format_name, output, out_dir, tokens_out, force, skip_existing)
     targets.check()
+    if batch_size is not None and not carry_state:
+        reporter.note("--batch-size changes nothing without --carry-state: vectors do not depend on batches")
     if carry_state and out_dir is not None:
         raise ConfigError("--carry-state makes texts depend on each other", fix="write one output: -o FILE")
     errors = choose("--encoding-errors", encoding_errors, ENCODING_ERRORS)
@@ -175,12 +186,12 @@ def embed(
     use_threads(threads)
     bilm, place = load_bilm(folder, config), choose_device(device)
     if carry_state:
-        embedder: Embedder | StatefulEmbedder = StatefulEmbedder(bilm, place, batch_size)
+        embedder: Embedder | StatefulEmbedder = StatefulEmbedder(bilm, place, batch_size or _CARRIED_SENTENCES)
     else:
         embedder = Embedder(bilm, place, bits, reporter)
     work = EmbedWork(targets, form, WhatToWrite(choice, pool, skip_punct), embedder, reader.read)
     written = work.run(jobs, reporter)
-    places = f"{len(jobs):,} files in {out_dir}: " if out_dir is not None else ""
+    places = f"{len(jobs):,} file{'s' * (len(jobs) > 1)} in {out_dir}: " if out_dir is not None else ""
     rows = " x ".join(f"{n:,}" for n in (written.rows, *shape))
     reporter.note(
         f"{places}{rows} {dtype} from {written.sentences:,} sentences, {written.tokens:,} tokens (model {folder.name})"

@@ -220,3 +220,10 @@ def test_the_bundled_model_is_used_where_none_is_named(elmo: Elmo, text: Path) -
     answer = elmo("embed", text)
     assert array_of(answer).shape == (12, 256)
     assert answer.stderr.endswith("(model small-en)\n")
+
+
+def test_a_batch_size_without_carried_state_is_said_to_change_nothing(elmo: Elmo, here: Path) -> None:
+    (here / "line.txt").write_text("A fine line .\n")
+    answer = elmo("embed", "line.txt", "-o", "line.npy", "--batch-size", "3")
+    assert answer.code == 0
+    assert "--batch-size changes nothing without --carry-state" in answer.stderr
