@@ -20,6 +20,7 @@ Recipe = Literal["adam", "bilm-tf"]
 MOST_LAYERS = 1_000
 MOST_CHARACTERS = 10_000  # ids a token
 WIDEST = 1 << 24
+LARGEST_CLIP = 3e38  # about the largest float32
 UNROLL_STEPS = 20  # of bilm-tf: tokens of each stream a step, and what its loss is multiplied with
 
 
@@ -78,7 +79,7 @@ class LSTMConfig:
             f"lstm.projection_dim {self.projection_dim} is larger than cell_dim {self.cell_dim}",
         )
         for name, clip in (("cell_clip", self.cell_clip), ("projection_clip", self.projection_clip)):
-            _require(clip is None or 0 < clip < math.inf, f"lstm.{name} is {clip}; leave it out for no clipping")
+            _require(clip is None or 0 < clip < LARGEST_CLIP, f"lstm.{name} is {clip}; leave it out for no clipping")
 
     @property
     def has_projection(self) -> bool:

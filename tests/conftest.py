@@ -24,6 +24,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 # A slow example is no failure: other programs may want the processor.
 settings.register_profile("elmo", deadline=None)
+settings.register_profile("long", deadline=None, max_examples=10_000)  # pytest tests/fuzz --hypothesis-profile=long
 settings.load_profile("elmo")
 
 _XDG_FOLDERS = ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME")

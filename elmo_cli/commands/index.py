@@ -84,7 +84,7 @@ def index(
     reporter: Reporter = ctx.obj
     if output is None:
         raise ConfigError("there is no -o INDEX", fix="name the folder: -o news.idx")
-    if column != 1:
+    if column != 1 or input_mode is not None:
         check_column(column, input_mode or "lines")
     if check:
         check_index(output)

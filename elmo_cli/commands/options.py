@@ -202,8 +202,11 @@ def check_column(column: int, mode: str) -> int:
     """Return the column, if the mode has any to choose from.
 
     Raises:
-        ConfigError: another than the first is named, and the mode is not ``conll``.
+        ConfigError: another than the first is named, and the mode is not ``conll``; or there is no such mode.
     """
+    from elmo_cli.text.reader import INPUT_MODES
+
+    choose("--input", mode, INPUT_MODES)
     if column != 1 and mode != "conll":
         raise ConfigError(f"--column {column} says nothing of --input {mode}", fix="leave it out, or add --input conll")
     return column

@@ -211,7 +211,7 @@ def _unpacked(archive: Path, scratch: Path) -> list[Path]:
         raise ModelError(f"is a damaged zip: {error}", where=place) from error
     except OSError as error:
         raise ModelError(f"cannot be unpacked: {error.strerror or error}", where=place, fix=fix) from error
-    return sorted(set(files))
+    return sorted(files)
 
 
 def _name_of_part(entry: zipfile.ZipInfo) -> str | None:

@@ -16,9 +16,10 @@ from elmo_cli.text.tokenizer import Span
 
 _COLUMNS: Final = 10  # of CoNLL-U
 _DOCUMENT: Final = "-DOCSTART-"  # begins a document in CoNLL-2003
-# At most 9 digits a number: Python refuses to read one of more than 4,300.
+# At most 18 digits a number: Python refuses to read one of more than 4,300.
 _ID: Final = re.compile(
-    r"(?P<word>[1-9]\d{0,8})|(?P<first>[1-9]\d{0,8})-(?P<last>[1-9]\d{0,8})|(?P<empty>\d{1,9}\.[1-9]\d{0,8})", re.ASCII
+    r"(?P<word>[1-9]\d{0,17})|(?P<first>[1-9]\d{0,17})-(?P<last>[1-9]\d{0,17})|(?P<empty>\d{1,18}\.[1-9]\d{0,17})",
+    re.ASCII,
 )
 _COMMENT: Final = re.compile(r"#\s*(sent_id|text)\s*=\s?(.*)", re.DOTALL)
 _WHITE: Final = re.compile(r"\s*")

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any
 
 import numpy as np
@@ -60,7 +61,7 @@ class Corpus:
         try:
             self.info = _info_from_json(json.loads((folder / "corpus.json").read_text(encoding="utf-8")))
             arrays = {name: np.load(folder / f"{name}.npy", mmap_mode="r") for name in _ARRAYS}
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, EOFError, AttributeError, SyntaxError, TokenError) as error:
             raise DataError(
                 f"the prepared corpus cannot be read: {error}", where=Place(str(folder)), fix="delete this folder"
             ) from error

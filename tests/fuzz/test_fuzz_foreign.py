@@ -47,7 +47,7 @@ def refusal(*sources: Path, scratch: Path) -> str:
 
 
 def test_strange_options_are_a_shape_or_refused(foreign: Path, tmp_path: Path) -> None:
-    @examples(200)
+    @examples(80)
     @given(text=strange_documents(TINY_OPTIONS) | st.sampled_from(["[" * 100_000, "9" * 5000, '{"a":' * 5000, ""]))
     def check(text: str) -> None:
         (foreign / "options.json").write_text(text, encoding="utf-8", errors="replace")
@@ -72,7 +72,7 @@ def test_a_mutated_vocabulary_is_one_or_refused(foreign: Path, tmp_path: Path) -
 
 def test_mutated_hdf5_is_weights_or_refused(foreign: Path) -> None:
     """In a process of its own: a fault of HDF5's library would bring down the tests."""
-    count = str(examples(150).max_examples)
+    count = str(examples(60).max_examples)
     script = Path(__file__).with_name("mutated_hdf5.py")
     run = subprocess.run(
         [sys.executable, script, foreign, count], capture_output=True, text=True, timeout=20 + int(count), cwd=foreign
@@ -93,7 +93,7 @@ def test_a_mutated_zip_is_a_model_or_refused(foreign: Path, tmp_path: Path) -> N
     sound = zip_of({file.name: file.read_bytes() for file in foreign.iterdir()})
     tail = len(sound) - 400  # the directory of the archive, where most of its numbers stand
 
-    @examples(150)
+    @examples(80)
     @given(end=mutated(sound[tail:]), begin=mutated(sound[:400], places=1) | st.just(sound[:400]))
     def check(end: bytes, begin: bytes) -> None:
         path.write_bytes(begin + sound[400:tail] + end)

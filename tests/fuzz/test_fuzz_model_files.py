@@ -32,7 +32,7 @@ def test_each_value_of_the_config_may_be_anything(model: Path) -> None:
 def test_strange_configs_are_models_or_refused(model: Path) -> None:
     config = config_of(model)
 
-    @examples(150)
+    @examples(80)
     @given(text=strange_documents(config) | st.binary(max_size=60).map(lambda raw: raw.decode("latin-1")))
     def check(text: str) -> None:
         (model / "config.json").write_text(text, encoding="utf-8", errors="replace")
@@ -69,7 +69,7 @@ def test_mutated_weights_are_weights_or_refused(model: Path) -> None:
     sound = path.read_bytes()
     start = 8 + int.from_bytes(sound[:8], "little")
 
-    @examples(250)
+    @examples(80)
     @given(header=mutated(sound[:start]), rest=st.just(sound[start:]) | mutated(sound[start:], places=1))
     def check(header: bytes, rest: bytes) -> None:
         path.write_bytes(header + rest)
@@ -92,7 +92,7 @@ def with_header(header: str, rest: bytes, *, size: int | None = None) -> bytes:
 def test_headers_that_lie_are_refused_or_come_true(model: Path) -> None:
     header, rest = header_of(model)
 
-    @examples(250)
+    @examples(80)
     @given(text=strange_documents(header))
     def check(text: str) -> None:
         (model / "model.safetensors").write_bytes(with_header(text, rest))
@@ -152,7 +152,7 @@ def test_mutated_vocabularies_are_vocabularies_or_refused(model: Path) -> None:
     path, config = model / "vocab.txt", read_config(model)
     sound = path.read_bytes()
 
-    @examples(150)
+    @examples(80)
     @given(data=mutated(sound) | st.binary(max_size=60))
     def check(data: bytes) -> None:
         path.write_bytes(data)

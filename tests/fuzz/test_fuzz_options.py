@@ -158,7 +158,7 @@ def test_any_options_are_an_answer_or_a_refusal(name: str, here: Path, sound_mod
     if name in ("mix show", "mix predict") and not (here / "t.mix.json").exists():
         run(["mix", "learn", *ARGUMENTS["mix learn"], *SMALL["mix learn"]], sound_model)
 
-    @settings(examples(20))
+    @settings(examples(8))
     @given(line=command_lines(name))
     def check(line: list[str]) -> None:
         run([*name.split(), *line], sound_model)
@@ -176,3 +176,11 @@ def run(line: list[str], model: Path) -> None:
     assert "Traceback" not in result.stderr, line
     with suppress(ValueError):
         assert result.exit_code == 0 or "error" in result.stderr.lower() or "Usage" in result.stderr, line
+
+
+@pytest.mark.parametrize("name", ["embed", "index", "neighbors", "perplexity", "surprisal"])
+def test_an_unknown_input_mode_is_a_wrong_command_line(name: str, here: Path, sound_model: Path) -> None:
+    arguments = [str(sound_model) if part == "MODEL" else part for part in ARGUMENTS[name]]
+    result = CliRunner().invoke(app, [name, *arguments, "--input=0", "--device=cpu"])
+    assert result.exit_code == 2, result.stderr
+    assert "--input '0' is not known" in result.stderr

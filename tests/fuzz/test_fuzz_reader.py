@@ -91,7 +91,7 @@ def test_any_bytes_are_sentences_or_a_refusal_with_its_place(
 ) -> None:
     folder = tmp_path_factory.mktemp("text")
 
-    @examples(150)
+    @examples(80)
     @given(data=texts(mode), errors=st.sampled_from(["strict", "strict", "replace"]))
     def check(data: bytes, errors: str) -> None:
         read_text(data, folder, mode, errors)
@@ -102,7 +102,7 @@ def test_any_bytes_are_sentences_or_a_refusal_with_its_place(
 def test_any_bytes_are_a_table_of_stimuli_or_a_refusal(tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = tmp_path_factory.mktemp("stimuli")
 
-    @examples(150)
+    @examples(80)
     @given(data=texts("stimuli"))
     def check(data: bytes) -> None:
         read_stimuli(data, folder)
@@ -123,7 +123,7 @@ def test_damaged_compressed_bytes_are_lines_or_a_refusal(kind: str, tmp_path_fac
     folder = tmp_path_factory.mktemp("packed")
     sound = PACKERS[kind](b"The boat left.\n" * 50)
 
-    @examples(200)
+    @examples(80)
     @given(data=mutated(sound))
     def check(data: bytes) -> None:
         read_text(data, folder, "tokens", "replace")

@@ -30,7 +30,7 @@ layers = "top"
 def test_strange_metrics_are_a_run_or_refused(tmp_path: Path) -> None:
     lines = st.lists(strange_documents(LINE) | st.text(max_size=10), max_size=3).map("\n".join)
 
-    @examples(150)
+    @examples(80)
     @given(text=lines | st.sampled_from(["[" * 100_000, '{"step": 1e999}', '{"step": ' + "9" * 5000 + "}"]))
     def check(text: str) -> None:
         TARGETS["metrics"](text.encode("utf-8", "replace"), tmp_path)
@@ -49,7 +49,7 @@ def test_odd_names_beside_the_checkpoints_are_no_checkpoints(tmp_path: Path, nam
 
 
 def test_mutated_settings_are_settings_or_refused(tmp_path: Path) -> None:
-    @examples(150)
+    @examples(80)
     @given(data=mutated(TOML) | st.binary(max_size=60))
     def check(data: bytes) -> None:
         TARGETS["settings"](data, tmp_path)
@@ -85,7 +85,7 @@ def checkpoints(model: Path) -> list[Path]:
 def test_strange_values_of_a_checkpoint_are_a_run_or_refused(elmo: Elmo, run: Path, tmp_path: Path) -> None:
     values = json.loads((checkpoints(run)[-1] / "values.json").read_text())
 
-    @examples(12)
+    @examples(8)
     @given(text=strange_documents(values) | st.sampled_from(["[]", "null", "[" * 100_000]))
     def check(text: str) -> None:
         resume(elmo, run, tmp_path, lambda path: (path / "values.json").write_text(text))
@@ -129,7 +129,7 @@ def test_tensors_of_another_model_are_refused(elmo: Elmo, run: Path, tmp_path: P
 def test_strange_settings_of_a_run_are_refused_or_gone_on_with(elmo: Elmo, run: Path, tmp_path: Path) -> None:
     sound = (run / "run" / "settings.toml").read_bytes()
 
-    @examples(12)
+    @examples(8)
     @given(data=mutated(sound))
     def check(data: bytes) -> None:
         model = tmp_path / "copy"

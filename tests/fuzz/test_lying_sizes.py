@@ -66,10 +66,10 @@ def zeros(packer: Callable[[bytes], bytes], unit: bytes, count: int) -> bytes:
 
 
 BOMBS: dict[str, tuple[Callable[[bytes], bytes], int]] = {
-    "gzip": (lambda data: gzip.compress(data, 9), 20),
-    "bzip2": (lambda data: bz2.compress(data, 9), 20),
-    "xz": (lzma.compress, 20),
-    "zstd": (zstandard.ZstdCompressor(level=3).compress, 20),
+    "gzip": (lambda data: gzip.compress(data, 9), 15),
+    "bzip2": (lambda data: bz2.compress(data, 9), 15),
+    "xz": (lzma.compress, 15),
+    "zstd": (zstandard.ZstdCompressor(level=3).compress, 15),
 }
 
 
