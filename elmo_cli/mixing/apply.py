@@ -1,6 +1,6 @@
 """`elmo mix apply`: stored layers to one vector a token, in pieces, however large the array is."""
 
-import io
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,6 +14,7 @@ from elmo_cli.embedding.pooling import mix_layers
 from elmo_cli.errors import DataError, Place
 from elmo_cli.storage.late_header import ByteStream
 from elmo_cli.storage.mix_file import MixWeights
+from elmo_cli.text.corpus import NPY_ERRORS
 
 _PIECE_BYTES: Final = 1 << 24  # of layers in memory at once
 _FIX: Final = "name an array [tokens, layers, dim] of `elmo embed --layers all`"
@@ -91,8 +92,10 @@ def _pieces_of_stream(
 @contextmanager
 def _npy_errors(place: Place) -> Iterator[None]:
     try:
-        yield
-    except (ValueError, EOFError, SyntaxError, MemoryError, OverflowError, io.UnsupportedOperation) as error:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # of files from Python 2, which read all the same
+            yield
+    except NPY_ERRORS as error:
         raise DataError("is not a whole npy file", where=place, fix=_FIX) from error
 
 

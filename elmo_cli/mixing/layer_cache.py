@@ -22,6 +22,7 @@ from elmo_cli.storage.files import make_folder, whole_file
 from elmo_cli.storage.mix_file import EncoderIdentity
 from elmo_cli.storage.tables import utf8
 from elmo_cli.storage.vectors import NpyWriter
+from elmo_cli.text.corpus import NPY_ERRORS
 
 _FORMAT = 1  # of the files; in their names
 
@@ -135,6 +136,6 @@ def _open(path: Path, shape: tuple[int, ...], dtype: DType) -> NDArray[Any] | No
     """Map a file; None if it is missing or not what its name says, so that it is made anew."""
     try:
         rows: NDArray[Any] = np.load(path, mmap_mode="r") if shape[0] else np.load(path)
-    except (OSError, ValueError, EOFError):
+    except (OSError, *NPY_ERRORS):
         return None
     return rows if rows.shape == shape and rows.dtype == np.dtype(dtype) else None

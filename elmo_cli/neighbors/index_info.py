@@ -6,6 +6,7 @@ An index is a folder. Each append adds a part, a folder of its own that never ch
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -20,6 +21,7 @@ from elmo_cli.storage.model_dir import WEIGHTS_FILE, ModelConfig
 FORMAT: Final = 1
 INFO_FILE: Final = "index.json"
 _SUM: Final = "sha256"  # of the rest of index.json
+_PLAIN_NAME: Final = re.compile(r"\w[\w.-]*")  # of a file or folder of the index itself, whatever index.json says
 _BUILD_AGAIN: Final = "build it again with: elmo index CORPUS -o {} --force"
 
 
@@ -147,7 +149,7 @@ def read_info(folder: Path) -> IndexInfo:
         return _info(data)
     except OSError as error:
         raise DataError(f"cannot be read: {error.strerror}", where=Place(str(path))) from error
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise damaged(folder, f"{INFO_FILE} is not what this tool writes") from error
 
 
@@ -177,6 +179,13 @@ def _info(data: dict[str, Any]) -> IndexInfo:
         )
         for part in data["parts"]
     ]
+    names = [*data["approximate"].values(), *(part.folder for part in parts), *(n for p in parts for n in p.files)]
+    if not all(isinstance(name, str) and _PLAIN_NAME.fullmatch(name) for name in names):
+        raise ValueError("a name of a file that is none of this index")
+    if not all(isinstance(source, str) for part in parts for source in part.sources):
+        raise ValueError("a source that is no name")
+    if not data["layers"] or not all(type(number) is int for number in (*data["layers"], data["vector_dim"])):
+        raise ValueError("layers that are no numbers")
     return IndexInfo(
         model=ModelMark(**data["model"]),
         layers=tuple(data["layers"]),

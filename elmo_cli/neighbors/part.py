@@ -12,8 +12,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from elmo_cli.neighbors.index_info import FileMark, PartInfo, damaged
+from elmo_cli.neighbors.index_info import INFO_FILE, FileMark, PartInfo, damaged
 from elmo_cli.neighbors.matching import Form
+from elmo_cli.text.corpus import NPY_ERRORS
 
 ROW: Final = np.dtype([("type", "<u4"), ("sentence", "<u4"), ("token", "<u4"), ("line", "<u4")])
 ROWS_FILE: Final = "rows.bin"
@@ -174,7 +175,7 @@ class Part:
             path = self._folder / layer_file(layer)
             try:
                 vectors = np.load(path, mmap_mode="r")
-            except ValueError as error:
+            except NPY_ERRORS as error:
                 raise damaged(self._index, f"{self.info.folder}/{path.name} is no array") from error
             sums = np.memmap(self._folder / sums_file(layer), dtype="<u8", mode="r")
             if vectors.ndim != 2 or len(vectors) != len(self.rows) or vectors.dtype != np.float16:
@@ -200,11 +201,12 @@ class Part:
 
     def sentence(self, number: int) -> StoredSentence:
         """Return a sentence by its number in this part."""
-        start, end = (int(at) for at in self._sentence_starts[number : number + 2])
-        data = json.loads(self._sentence_bytes[start:end])
-        spans = tuple(zip(data["spans"][::2], data["spans"][1::2], strict=True))
-        tokens = data.get("tokens") or [data["text"][begin:stop] for begin, stop in spans]
-        fields = data.get("fields", {})
-        return StoredSentence(
-            self.info.sources[data["source"]], data["line"], data["text"], tuple(tokens), spans, fields
-        )
+        try:
+            start, end = (int(at) for at in self._sentence_starts[number : number + 2])
+            data = json.loads(self._sentence_bytes[start:end])
+            spans = tuple(zip(data["spans"][::2], data["spans"][1::2], strict=True))
+            tokens = data.get("tokens") or [data["text"][begin:stop] for begin, stop in spans]
+            source = self.info.sources[data["source"]]
+            return StoredSentence(source, data["line"], data["text"], tuple(tokens), spans, data.get("fields", {}))
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+            raise damaged(self._index, f"{self.info.folder}/{SENTENCES_FILE} and {INFO_FILE} do not fit") from error

@@ -1,17 +1,30 @@
 """A prepared corpus: text tokenized once, as numbers on disk that are mapped into memory, not read."""
 
+import io
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from tokenize import TokenError
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from elmo_cli.errors import DataError, Place
+
+# What NumPy raises of bytes that are no npy file, or say of themselves what cannot be: its header is an expression.
+NPY_ERRORS: Final = (
+    ValueError,
+    EOFError,
+    SyntaxError,
+    TokenError,
+    MemoryError,
+    OverflowError,
+    RecursionError,
+    io.UnsupportedOperation,
+)
 
 FORMAT = 1
 _ARRAYS = ("tokens", "sentence_ends", "type_bytes", "type_ends", "type_counts")
@@ -61,7 +74,7 @@ class Corpus:
         try:
             self.info = _info_from_json(json.loads((folder / "corpus.json").read_text(encoding="utf-8")))
             arrays = {name: np.load(folder / f"{name}.npy", mmap_mode="r") for name in _ARRAYS}
-        except (OSError, ValueError, KeyError, TypeError, EOFError, AttributeError, SyntaxError, TokenError) as error:
+        except (OSError, KeyError, TypeError, AttributeError, *NPY_ERRORS) as error:
             raise DataError(
                 f"the prepared corpus cannot be read: {error}", where=Place(str(folder)), fix="delete this folder"
             ) from error
