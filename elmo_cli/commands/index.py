@@ -77,16 +77,21 @@ def index(
     until then. What is added has the layers, the words and the filters that the index was made with; --min-count looks
     at what is added alone. An approximate index is made anew: say --approximate again.
 
-    --check prints an object of what an index holds, or what is wrong with it.
+    --check prints an object of what an index holds, or what is wrong with it; the index may stand in the place of the
+    text: elmo index --check news.idx.
     """
     from elmo_cli.neighbors.corpus_text import Reading
 
     reporter: Reporter = ctx.obj
+    if check and output is None and corpus and len(corpus) == 1:
+        output, corpus = Path(corpus[0]), None
     if output is None:
         raise ConfigError("there is no -o INDEX", fix="name the folder: -o news.idx")
-    if column != 1 or input_mode is not None:
-        check_column(column, input_mode or "lines")
+    if input_mode is not None:
+        check_column(column, input_mode)
     if check:
+        if corpus:
+            raise ConfigError("--check looks at one index and reads no text", fix="elmo index --check news.idx")
         check_index(output)
         return
     own = only is not None or min_count > 1 or no_stop_words or no_punct or layers != "top"

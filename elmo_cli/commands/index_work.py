@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from elmo_cli.commands import console
 from elmo_cli.commands.asked_model import AskedModel
+from elmo_cli.commands.occurrence_options import reading_told
 from elmo_cli.commands.options import reading_workers
 from elmo_cli.commands.streams import note_terminal
 from elmo_cli.embedding.selection import parse_layers
@@ -79,6 +80,7 @@ class IndexWork:
     def append(self, output: Path) -> "Index":
         """Add to an index."""
         from elmo_cli.neighbors.index import Index, append_to_index
+        from elmo_cli.neighbors.repeated import texts_twice
 
         index = Index(output)
         self.model.fit(index)
@@ -96,16 +98,16 @@ class IndexWork:
             def work(info: "IndexInfo") -> "Work":
                 return self._work(text, info.selection, leaving, reader)
 
-            return append_to_index(output, work, reporter=self.reporter)
+            grown = append_to_index(output, work, reporter=self.reporter)
+        for name in texts_twice(grown):
+            self.reporter.note(f"{name} was in the index already, and is in it twice now")
+        return grown
 
     def _text(self, language: str) -> "CorpusText":
-        from elmo_cli.neighbors.corpus_text import CorpusText, guess_reading
+        from elmo_cli.neighbors.corpus_text import CorpusText
 
-        reading = guess_reading(
-            self.corpus, replace(self.reading, language=language, text_col=self.text_col), self.mode
-        )
-        if self.mode is None and (reading.mode, reading.text_col) != ("lines", self.text_col):
-            self.reporter.note(f"reading {self.corpus[0]} as {reading}")
+        asked = replace(self.reading, language=language, text_col=self.text_col)
+        reading = reading_told(self.corpus, asked, self.mode, self.reporter)
         note_terminal(self.corpus, self.reporter)
         return CorpusText(self.corpus, reading)
 

@@ -145,14 +145,14 @@ def find_vectors(argument: str) -> str:
     return found[0]
 
 
-def check_output(output: Path, *, force: bool) -> None:
-    """Refuse a target that exists, or whose folder does not, before any work is done.
+def check_output(output: Path, *, force: bool, option: str = "-o") -> None:
+    """Refuse a target of an option that exists, or whose folder does not, before any work is done.
 
     Raises:
         ConfigError: the file exists.
         OutputError: there is no such folder.
     """
-    refuse_existing(output, force=force)
+    refuse_existing(output, force=force, option=option)
     if not output.absolute().parent.is_dir():
         raise OutputError(f"cannot write {output}: no such folder", fix=f"mkdir -p {output.absolute().parent}")
 

@@ -95,7 +95,10 @@ def predict(
         reporter.note(f"{text.name}: {text.mode} ({text.how})")
     layout = layout_for(text.mode, column, label_column, learned)
     tokenizer = make_tokenizer(layout, lang or task.language)
-    slots = slots_of(text, layout, task.unit, tokenizer, task.columns if text.mode == task.input else 0)
+    columns = task.columns if text.mode == task.input else 0
+    # Who has named the column knows what is replaced.
+    told = reporter if label_column is None else None
+    slots = slots_of(text, layout, task.unit, tokenizer, columns, reporter=told)
     use_threads(threads)
     predictor = asked.predictor(folder)
     done = 0
@@ -127,6 +130,7 @@ def score(
     Prints the scores of all labels together and of each one: of spans by precision, recall and F1 as conlleval counts
     them, else accuracy, and for labels of sentences macro F1: the mean F1 of all labels in the text or predicted.
     """
+    from elmo_cli.mixing.label_sets import check_gold, note_never_learned
     from elmo_cli.mixing.labelled import collect, read_examples
     from elmo_cli.mixing.layouts import LABELLED, open_text
     from elmo_cli.mixing.metrics import score_labels
@@ -146,9 +150,11 @@ def score(
     if text.unit != learned.task.unit:
         message = f"in the text each {text.unit} has a label, the mix labels each {learned.task.unit}"
         raise ConfigError(message, where=Place(text.name), fix="choose a text of the kind that the mix was learned on")
+    gold = [example.labels for example in text.examples]
+    check_gold(gold, learned.task.labels, text.name)
+    note_never_learned(gold, learned.task.labels, reporter)
     use_threads(threads)
     predicted = list(_watched(asked.predictor(folder).labels(text.tokens), len(text.examples), reporter))
-    gold = [example.labels for example in text.examples]
     found = score_labels(learned.task.metric, gold, predicted, of_tokens=text.unit == "token")
     print_score(found, as_json=as_json)
     asked.tell_coverage()

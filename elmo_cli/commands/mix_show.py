@@ -57,7 +57,7 @@ def check_plot(plot: Path, *, force: bool) -> None:
 
     if plot.suffix not in PLOTS:
         raise ConfigError(f"the name {plot} does not tell the format", fix=f"end it in {' or '.join(PLOTS)}")
-    check_output(plot, force=force)
+    check_output(plot, force=force, option="--plot")
     if plot.suffix == ".png":
         pyplot_figure()
 

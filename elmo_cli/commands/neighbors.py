@@ -16,6 +16,7 @@ from elmo_cli.commands.occurrence_options import (
     Source,
     TextCol,
     is_named,
+    refuse_empty,
 )
 from elmo_cli.commands.options import (
     ENCODING_ERRORS,
@@ -26,7 +27,6 @@ from elmo_cli.commands.options import (
     ModelLang,
     Threads,
     Workers,
-    check_column,
     choose,
 )
 from elmo_cli.errors import ConfigError
@@ -107,7 +107,8 @@ def neighbors(
     line end are written as \\, \t and \n. -f jsonl writes an object a neighbour: rank, score, word, file, line, token
     (its number in the sentence, from 1), start, end (of the word in text), text, tokens, and in fields what else the
     corpus says. --json writes an object a query: word, sentence, token, layer, model, neighbors. With --batch, query
-    (from 1) comes first in each row.
+    (from 1) comes first in each row. A query of --batch whose word does not occur in the corpus has no row or object: a
+    warning names its line, and the exit code is 1 at the end.
 
     Without --index, the texts are read, the sentences with the word embedded (with --any, all of them), and the vectors
     kept in the cache folder ($ELMO_CACHE) for the next time, by the texts' contents, how they are read, words, model
@@ -120,8 +121,6 @@ def neighbors(
     choose("--format", form.name, (*FORMATS, "json"))
     context = _context(word, sentence or [], batch, corpus or [])
     errors = choose("--encoding-errors", encoding_errors, ENCODING_ERRORS)
-    if input_mode is not None or column != 1:
-        check_column(column, input_mode or "lines")
     source = Source(
         model=AskedModel(model, is_named(ctx, "model"), device, threads, reporter),
         corpus=corpus or [],
@@ -144,10 +143,11 @@ def neighbors(
         whiten=whiten,
         exact=exact,
     )
+    unanswered = 0
     with source, Answer(form, batch=batch is not None) as answer:
         source.prepare()
         if batch is not None:
-            nearest(source, how, read_batch(batch, errors, reporter), answer)
+            unanswered = nearest(source, how, read_batch(batch, errors, reporter), answer)
         elif context is not None and word is not None:
             nearest(source, how, [(word, context, None)], answer)
         elif word is not None:
@@ -157,6 +157,8 @@ def neighbors(
                     fix="name a sentence, or leave out --same-word, --any, --nth, --center and --whiten",
                 )
             static_neighbors(source, word, count, answer)
+    if unanswered:
+        raise typer.Exit(1)
 
 
 def _context(word: str | None, rest: list[str], batch: str | None, corpus: list[str]) -> str | None:
@@ -169,6 +171,7 @@ def _context(word: str | None, rest: list[str], batch: str | None, corpus: list[
         return None
     if word is None:
         raise ConfigError("no word is named", fix='elmo neighbors "play" in "The children play outside."')
+    refuse_empty(word)
     if rest and rest[0] == "in" and (len(rest) > 1 or word != "in"):
         rest = rest[1:]
         if not rest:

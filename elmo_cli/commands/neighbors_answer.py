@@ -70,6 +70,7 @@ class Answer:
         self._form = form
         self._batch = batch
         self._queries = 0
+        self._written = False
         self._open = ExitStack()
 
     def __enter__(self) -> "Answer":
@@ -99,8 +100,13 @@ class Answer:
             from elmo_cli.neighbors.widths import harmless
 
             if self._batch:
-                self._out.line(("" if self._queries == 1 else "\n") + harmless(f"{query.word}: {query.context}"))
+                self._out.line(("\n" if self._written else "") + harmless(f"{query.word}: {query.context}"))
             self._out.concordance(hits)
+        self._written = True
+
+    def skip(self) -> None:
+        """Count a query that has no answer."""
+        self._queries += 1
 
     def write_types(self, word: str, found: "Sequence[NearType]", *, model: "ModelMark") -> None:
         """Write the words nearest to a word without a sentence."""
@@ -123,7 +129,7 @@ class Answer:
                 self._out.line(f"{near.score:6.3f}  {harmless(near.word)}  {near.count:,}")
 
     def _table(self, names: Sequence[str], rows: Iterable[Sequence[object]], head: Mapping[str, object]) -> None:
-        if self._queries <= 1:
+        if not self._written:
             self._out.table([(*head, *names)])
         self._out.table((*head.values(), *row) for row in rows)
 
@@ -159,7 +165,7 @@ class LineWriter:
         from elmo_cli.neighbors.concordance import concordance
 
         mark = "…" if (sys.stdout.encoding or "").lower().startswith("utf") else "..."
-        lines = concordance(hits, self._form.columns, mark=mark)
+        lines = concordance(hits, self._form.columns, mark=mark, short=self._form.terminal)
         if not self._form.terminal:
             for line in lines:
                 self.line(str(line))

@@ -11,6 +11,7 @@ from elmo_cli.reporting import Reporter
 from elmo_cli.text.sources import EncodingErrors, display_name, read_lines
 
 if TYPE_CHECKING:
+    from elmo_cli.embedding.write import SentenceEmbedder
     from elmo_cli.neighbors.concordance import Hit
     from elmo_cli.neighbors.index import Index, Occurrence
     from elmo_cli.neighbors.matching import Form
@@ -60,10 +61,17 @@ def read_batch(source: str, errors: EncodingErrors, reporter: Reporter) -> list[
     return found
 
 
-def nearest(source: Source, how: Search, asked: Sequence[AskedFor], answer: Answer) -> None:
-    """Find the neighbours of words in their sentences and write them, query by query."""
+def nearest(source: Source, how: Search, asked: Sequence[AskedFor], answer: Answer) -> int:
+    """Find the neighbours of words in their sentences and write them, query by query.
+
+    Returns:
+        How many queries of a file have no answer, each told as a warning: their words occur nowhere.
+
+    Raises:
+        AbsentWord: the word of the command line occurs nowhere.
+    """
     from elmo_cli.neighbors.matching import word_forms
-    from elmo_cli.neighbors.query import locate, query_vectors
+    from elmo_cli.neighbors.query import AbsentWord, locate
 
     splitter = source.splitter  # its process loads spaCy while this one loads torch
     embedder = source.model.embedder
@@ -80,32 +88,61 @@ def nearest(source: Source, how: Search, asked: Sequence[AskedFor], answer: Answ
         )
         for number, (word, context, where) in enumerate(asked)
     ]
+    batch = asked[0][2] is not None
     forms = None if how.any_token else [form for query in queries for form in query.forms]
-    with source.opened(forms) as index:
-        vectors = query_vectors(queries, source.layer_number, embedder)
-        together: dict[Hashable, list[int]] = {}  # queries that are compared with the same occurrences
-        for number, query in enumerate(queries):
-            together.setdefault(None if how.any_token else query.forms, []).append(number)
-        finder = _Finder(source, index, how, queries)
-        hits: dict[int, list[Hit]] = {}
-        for numbers in together.values():
-            hits.update(zip(numbers, finder.find(numbers, vectors[numbers]), strict=True))
-        for number, query in enumerate(queries):
+    try:
+        with source.opened(forms) as index:
+            hits = _found_together(_Finder(source, index, how, queries, batch=batch), queries, embedder)
+    except AbsentWord:
+        if not batch:
+            raise
+        hits = {}  # a corpus that has none of the words
+    for number, query in enumerate(queries):
+        if number in hits:
             answer.write(query, hits[number], layer=source.layer_number, model=source.model.mark)
+        else:
+            where = "index" if source.has_index else "corpus"
+            source.reporter.warn(f"{asked[number][2]}: {query.word!r} does not occur in the {where}")
+            answer.skip()
+    return len(queries) - len(hits)
+
+
+def _found_together(
+    finder: "_Finder", queries: "Sequence[Query]", embedder: "SentenceEmbedder"
+) -> "dict[int, list[Hit]]":
+    """Return the neighbours by the number of the query; of a batch, without those whose words occur nowhere."""
+    from elmo_cli.neighbors.query import query_vectors
+
+    vectors = query_vectors(queries, finder.layer, embedder)
+    together: dict[Hashable, list[int]] = {}  # queries that are compared with the same occurrences
+    for number, query in enumerate(queries):
+        together.setdefault(None if finder.any_token else query.forms, []).append(number)
+    hits: dict[int, list[Hit]] = {}
+    for numbers in together.values():
+        found = finder.find(numbers, vectors[numbers])
+        if found is not None:
+            hits.update(zip(numbers, found, strict=True))
+    return hits
 
 
 class _Finder:
     """Finds the neighbours of queries in an index."""
 
-    def __init__(self, source: Source, index: "Index", how: Search, queries: "Sequence[Query]") -> None:
+    def __init__(self, source: Source, index: "Index", how: Search, queries: "Sequence[Query]", *, batch: bool) -> None:
         self._source, self._index, self._how, self._queries = source, index, how, queries
+        self._batch = batch
+        self.layer, self.any_token = source.layer_number, how.any_token
 
-    def find(self, numbers: Sequence[int], vectors: "Floats") -> "list[list[Hit]]":
-        """Return the neighbours of some queries, all compared with the same occurrences."""
+    def find(self, numbers: Sequence[int], vectors: "Floats") -> "list[list[Hit]] | None":
+        """Return the neighbours of some queries, all compared with the same occurrences; of a batch, None if none.
+
+        Raises:
+            AbsentWord: there are none for the query of the command line.
+        """
         from elmo_cli.neighbors.concordance import hits_of
         from elmo_cli.neighbors.search import Space, all_tokens, search
 
-        how, index, layer = self._how, self._index, self._source.layer_number
+        how, index, layer = self._how, self._index, self.layer
         if self._is_approximate():
             from elmo_cli.neighbors.approximate import search_approximate
 
@@ -113,6 +150,10 @@ class _Finder:
         first = self._queries[numbers[0]]
         if how.any_token:
             candidates = all_tokens(index)
+        elif self._batch:  # without the nearest words, which take seconds in a large index
+            candidates = _occurrences(self._source, index, first.word, first.forms, ignore_case=how.ignore_case)
+            if not candidates:
+                return None
         else:
             candidates = occurrences_told(self._source, index, first.word, first.forms, ignore_case=how.ignore_case)
         found = search(
@@ -147,9 +188,27 @@ def occurrences_told(
     """Return where a word occurs, in any case only if nowhere exactly, which is told.
 
     Raises:
-        DataError: nowhere; the nearest words of the corpus are named.
+        AbsentWord: nowhere; the nearest words of the corpus are named.
     """
-    from elmo_cli.neighbors.query import absent
+    from elmo_cli.neighbors.query import AbsentWord, absent
+
+    found = _occurrences(source, index, word, forms, ignore_case=ignore_case)
+    if not found:
+        only = index.info.selection.get("only")
+        if only is not None and source.has_index:
+            message = f"{word!r} is not in the index, which keeps {len(only):,} words alone"
+            fix = "make another index, or name its --corpus"
+            raise AbsentWord(message, where=Place(str(index.folder)), fix=fix)
+        types = {name for part in index.parts for name in part.types} if only is None else ()
+        sources = list(dict.fromkeys(name for part in index.info.parts for name in part.sources))
+        raise absent(word, types, sources, indexed=source.has_index)
+    return found
+
+
+def _occurrences(
+    source: Source, index: "Index", word: str, forms: "Sequence[Form]", *, ignore_case: bool
+) -> "list[Candidates]":
+    """Return where a word occurs, perhaps nowhere, in any case only if nowhere exactly, which is told."""
     from elmo_cli.neighbors.search import occurrences_of
 
     found = occurrences_of(index, forms, ignore_case=ignore_case)
@@ -157,13 +216,6 @@ def occurrences_told(
         found = occurrences_of(index, forms, ignore_case=True)
         if found:
             source.reporter.note(f"{word!r} occurs in the corpus only in other upper and lower case")
-    if not found:
-        only = index.info.selection.get("only")
-        if only is not None and source.has_index:
-            message = f"{word!r} is not in the index, which keeps {len(only):,} words alone"
-            raise DataError(message, where=Place(str(index.folder)), fix="make another index, or name its --corpus")
-        types = {name for part in index.parts for name in part.types} if only is None else ()
-        raise absent(word, types, list(dict.fromkeys(name for part in index.info.parts for name in part.sources)))
     return found
 
 

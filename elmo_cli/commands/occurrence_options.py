@@ -12,7 +12,7 @@ import typer
 from elmo_cli import settings
 from elmo_cli.commands.asked_model import AskedModel
 from elmo_cli.commands.command import ElmoCommand
-from elmo_cli.commands.options import reading_workers
+from elmo_cli.commands.options import check_column, reading_workers
 from elmo_cli.commands.streams import note_terminal
 from elmo_cli.errors import ConfigError
 from elmo_cli.reporting import Reporter
@@ -137,13 +137,14 @@ class Source:
             ElmoError: something is not there, or does not fit the rest.
         """
         from elmo_cli.neighbors.cached import demo_corpus
-        from elmo_cli.neighbors.corpus_text import CorpusText, guess_reading
+        from elmo_cli.neighbors.corpus_text import CorpusText
         from elmo_cli.neighbors.index import Index
 
         if self.index_folder is not None:
             if self.corpus:
                 raise ConfigError("--corpus and --index exclude each other", fix="leave one of them out")
             self._index: Index | None = Index(self.index_folder)
+            check_column(self.reading.column, self.mode or self._index.info.reading.mode)
             self.reading = self._index.info.reading
             self.model.fit(self._index)
             self._index.require_layer(self.layer_number)
@@ -154,9 +155,7 @@ class Source:
             corpus = [str(self._open.enter_context(demo_corpus()))]
             self.reporter.note("corpus: the demonstration sentences; --corpus FILE takes your own")
         reading = replace(self.reading, language=self.lang or self.model.config.language)
-        self.reading = guess_reading(corpus, reading, self.mode)
-        if self.mode is None and self.corpus and (self.reading.mode, self.reading.text_col) != ("lines", None):
-            self.reporter.note(f"reading {corpus[0]} as {self.reading}")
+        self.reading = reading_told(corpus, reading, self.mode, self.reporter if self.corpus else None)
         note_terminal(corpus, self.reporter)
         self._text = CorpusText(corpus, self.reading)
         _ = self.layer_number  # refused now, if the model has no such layer
@@ -209,6 +208,42 @@ class Source:
         from elmo_cli.neighbors.spelling import SpellingEmbedder
 
         return SpellingEmbedder(self.model.embedder.bilm, self.model.embedder.device)
+
+
+def reading_told(corpus: Sequence[str], reading: "Reading", mode: str | None, reporter: Reporter | None) -> "Reading":
+    """Return how texts are read; a guess is told.
+
+    Args:
+        corpus: the texts.
+        reading: as far as it was said.
+        mode: that was asked for, if any.
+        reporter: told what was guessed; None where nobody asked for these texts.
+
+    Raises:
+        ConfigError: there is no such mode, or no column to choose in this one.
+    """
+    from elmo_cli.neighbors.corpus_text import guess_reading, lacks_text_column
+
+    if mode is not None:
+        check_column(reading.column, mode)
+    found = guess_reading(corpus, reading, mode)
+    check_column(reading.column, found.mode)
+    if reporter is not None and mode is None:
+        if (found.mode, found.text_col) != ("lines", reading.text_col):
+            reporter.note(f"reading {corpus[0]} as {found}")
+        elif found.text_col is None and lacks_text_column(corpus[0]):
+            reporter.note(f"{corpus[0]} has no column 'sentence' or 'text', so it is read as lines; see --text-col")
+    return found
+
+
+def refuse_empty(word: str) -> None:
+    """Refuse a word without a character.
+
+    Raises:
+        ConfigError: it is empty or white space.
+    """
+    if not word.strip():
+        raise ConfigError("the word is empty", fix="name a word")
 
 
 def is_named(ctx: typer.Context, option: str) -> bool:

@@ -156,15 +156,15 @@ def read_duration(text: str) -> float:
     return seconds
 
 
-def refuse_existing(path: Path, *, force: bool) -> None:
-    """Refuse to replace a regular file without ``--force``.
+def refuse_existing(path: Path, *, force: bool, option: str = "-o") -> None:
+    """Refuse to replace a regular file, which ``option`` has named, without ``--force``.
 
     Raises:
         ConfigError: the file exists.
     """
     if path.is_file() and not force:
         raise ConfigError(
-            "the file exists", where=Place(str(path)), fix="replace it with --force, or choose another -o"
+            "the file exists", where=Place(str(path)), fix=f"replace it with --force, or choose another {option}"
         )
 
 

@@ -16,6 +16,7 @@ from elmo_cli.commands.occurrence_options import (
     Source,
     TextCol,
     is_named,
+    refuse_empty,
 )
 from elmo_cli.commands.options import (
     ENCODING_ERRORS,
@@ -27,7 +28,6 @@ from elmo_cli.commands.options import (
     ModelLang,
     Threads,
     Workers,
-    check_column,
     choose,
     refuse_existing,
 )
@@ -108,14 +108,13 @@ def senses(
     from elmo_cli.neighbors.corpus_text import Reading
 
     reporter: Reporter = ctx.obj
+    refuse_empty(word)
     form = choose_form(format_name, as_json=as_json, columns=columns)
     choose("--format", form.name, (*FORMATS, "json"))
     choose("--map", map_name, MAPS)
     if plot is not None:
         refuse_existing(plot, force=force)
     errors = choose("--encoding-errors", encoding_errors, ENCODING_ERRORS)
-    if column != 1:
-        check_column(column, input_mode or "lines")
     source = Source(
         model=AskedModel(model, is_named(ctx, "model"), device, threads, reporter),
         corpus=corpus or [],

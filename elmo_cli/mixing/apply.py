@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 import numpy as np
 import torch
@@ -135,7 +135,26 @@ def check_shape(rows: LayerRows, layer_count: int, dim: int | None, whose: str) 
 
 
 def mixed_pieces(rows: LayerRows, weights: MixWeights) -> Iterator[NDArray[np.float32]]:
-    """Yield the mixed vectors [n, dim] of one piece of rows after the other, computed in float32."""
+    """Yield the mixed vectors [n, dim] of one piece of rows after the other, computed in float32.
+
+    Raises:
+        DataError: a sum is not finite.
+    """
+    done = 0
     for piece in rows.pieces:
-        layers = torch.from_numpy(np.ascontiguousarray(piece.transpose(1, 0, 2), dtype=np.float32))
-        yield mix_layers(layers, weights).numpy()
+        with np.errstate(over="ignore"):  # what is too large for float32 is told below
+            layers = torch.from_numpy(np.ascontiguousarray(piece.transpose(1, 0, 2), dtype=np.float32))
+        mixed: NDArray[np.float32] = mix_layers(layers, weights).numpy()
+        wrong = np.flatnonzero(~np.isfinite(mixed).all(axis=1))
+        if len(wrong):
+            _refuse_row(rows.name, done + int(wrong[0]), piece[wrong[0]])
+        yield mixed
+        done += len(mixed)
+
+
+def _refuse_row(name: str, number: int, row: NDArray[Any]) -> NoReturn:
+    """Say what is wrong with a row [layers, dim] whose sum is not finite."""
+    wrong = row[~np.isfinite(row)]
+    message = f"row {number + 1:,} holds {wrong[0]}" if len(wrong) else f"the sum of row {number + 1:,} is too large"
+    fix = "make the array again, with a sound model" if len(wrong) else "choose smaller weights, or another array"
+    raise DataError(message, where=Place(name), fix=fix)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from elmo_cli.errors import ConfigError, DataError
 from elmo_cli.mixing.labelled import SENTENCE, TOKEN, label_key, label_span, row_blocks, row_sentences
 from elmo_cli.mixing.layouts import Layout, Opened
+from elmo_cli.reporting import Reporter
 from elmo_cli.storage.tables import escaped
 from elmo_cli.text.blocks import blocks
 from elmo_cli.text.conll import columns_of
@@ -33,7 +34,15 @@ class Slot:
     render: Callable[[Labels], str]
 
 
-def slots_of(text: Opened, layout: Layout, unit: str, tokenizer: Tokenizer | None, columns: int = 0) -> Iterator[Slot]:
+def slots_of(
+    text: Opened,
+    layout: Layout,
+    unit: str,
+    tokenizer: Tokenizer | None,
+    columns: int = 0,
+    *,
+    reporter: Reporter | None = None,
+) -> Iterator[Slot]:
     """Return the stretches of a text, in order; together they are all of it.
 
     Args:
@@ -42,10 +51,11 @@ def slots_of(text: Opened, layout: Layout, unit: str, tokenizer: Tokenizer | Non
         unit: what gets a label: ``token`` or ``sentence``.
         tokenizer: where the layout needs one.
         columns: of a row of the text that was learned on; shorter rows get the label behind their last column.
+        reporter: told which column of CoNLL text is replaced.
 
     Raises:
         ConfigError: the layout has no place for labels of this unit.
-        DataError: a line is not of this layout.
+        DataError: a line is not of this layout, or not of as many columns as those before.
     """
     wrong = TOKEN if layout.mode == "tsv" else SENTENCE if layout.mode in ("conll", "conllu") else None
     if unit == wrong:
@@ -54,7 +64,7 @@ def slots_of(text: Opened, layout: Layout, unit: str, tokenizer: Tokenizer | Non
             fix="name text of another layout, or say it: --input lines",
         )
     if layout.mode in ("conll", "conllu"):
-        return _row_slots(text, layout, columns)
+        return _row_slots(text, layout, columns, reporter)
     if layout.mode == "tsv":
         return _tsv_slots(text, layout, tokenizer)
     if layout.mode == "jsonl":
@@ -90,13 +100,20 @@ def _as_it_is(lines: Sequence[Line]) -> Slot:
     return Slot(None, lambda _: text)
 
 
-def _row_slots(text: Opened, layout: Layout, columns: int) -> Iterator[Slot]:
+def _row_slots(text: Opened, layout: Layout, columns: int, reporter: Reporter | None) -> Iterator[Slot]:
+    first: Line | None = None
     for block in row_blocks(text):
         places = {line.place.line: number for number, line in enumerate(block)}
         done = 0
         for sentence in row_sentences(block, layout):
             rows = [places[number] for number, _, _ in sentence.positions]
             if rows:
+                if layout.mode == "conll":
+                    if first is None:
+                        first = block[rows[0]]
+                        _note_replaced(first, text.name, layout, columns, reporter)
+                    for row in rows:
+                        _check_alike(block[row], first, layout)
                 end = rows[-1] + 1
                 yield _row_slot(sentence.tokens, block[done:end], [row - done for row in rows], layout, columns)
                 done = end
@@ -113,10 +130,49 @@ def _row_slot(tokens: Sequence[str], lines: Sequence[Line], rows: Sequence[int],
     return Slot(tokens, render)
 
 
+def _note_replaced(row: Line, name: str, layout: Layout, columns: int, reporter: Reporter | None) -> None:
+    span = _replaced_span(row, layout, columns)
+    if span is not None and reporter is not None:
+        spans = columns_of(row)
+        place = spans.index(span) + 1
+        reporter.note(f"{name}: replaced column {place} of each row; --label-column {len(spans) + 1} appends")
+
+
+def _check_alike(row: Line, first: Line, layout: Layout) -> None:
+    """Refuse a row whose label would go to another column than that of the first row.
+
+    Raises:
+        DataError: with the numbers of columns of both.
+    """
+    counts, wanted = _widths(row), _widths(first)
+    if layout.label_number is None:
+        alike = any(one == other for one, other in zip(counts, wanted, strict=True))
+    else:
+        alike = (layout.label_number <= counts[0]) == (layout.label_number <= wanted[0])
+    if not alike:
+        raise DataError(
+            f"the row has {counts[0]} column{'s'[: counts[0] != 1]}, that in line {first.place.line} has {wanted[0]}",
+            where=row.place,
+            fix="give all rows as many columns, or say how the text is laid out: --input lines",
+        )
+
+
+def _widths(row: Line) -> tuple[int, int]:
+    """Return the number of columns, and that without empty ones at the end."""
+    spans = columns_of(row)
+    return len(spans), max((number for number, (start, end) in enumerate(spans, start=1) if start < end), default=0)
+
+
+def _replaced_span(row: Line, layout: Layout, columns: int) -> tuple[int, int] | None:
+    """Return where a row has the column that the label replaces; None if it has no such column yet."""
+    is_shorter = layout.label_number is None and len(columns_of(row)) < columns
+    return None if is_shorter else label_span(row, layout)
+
+
 def _with_label(row: Line, label: str, layout: Layout, columns: int) -> str:
     """Return a row with the label in its column, or behind the last one where the row has no such column yet."""
     count = len(columns_of(row))
-    span = None if layout.label_number is None and count < columns else label_span(row, layout)
+    span = _replaced_span(row, layout, columns)
     if span is not None:
         return row.text[: span[0]] + label + row.text[span[1] :]
     if layout.label_number is not None and layout.label_number > count + 1:

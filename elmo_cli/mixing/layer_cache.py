@@ -69,8 +69,10 @@ class LayerCache:
     def get(self, encoder: Encoder, sentences: Sequence[Sequence[str]], title: str) -> StoredLayers:
         """Return the layers of sentences, computed now or found from an earlier run.
 
+        Where the folder cannot be written, they are computed as if there were none.
+
         Raises:
-            OutputError: there is no room for them.
+            OutputError: there is no room for them in a temporary file either.
             ModelError: a number does not fit into the type.
         """
         lengths = np.array([len(sentence) for sentence in sentences], dtype=np.int64)
@@ -81,15 +83,29 @@ class LayerCache:
         path = self.folder / f"{_key(encoder.identity, sentences, self.dtype)}.npy"
         rows = _open(path, shape, self.dtype)
         if rows is None:
-            make_folder(self.folder)
-            size = np.prod(shape) * np.dtype(self.dtype).itemsize
-            self.reporter.note(f"keeping the layers of {title} in {path} ({size / 1e6:,.0f} MB; may be deleted)")
-            with whole_file(path) as stream:
-                self._compute(encoder, sentences, shape, NpyWriter(stream, shape[1:], self.dtype), title)
+            try:
+                self._keep(path, encoder, sentences, shape, title)
+            except OutputError as error:
+                self.reporter.warn(f"the layers of {title} are not kept for the next time: {error.message}")
+                return StoredLayers(self._computed_aside(encoder, sentences, shape, title), starts)
             rows = _open(path, shape, self.dtype)
         if rows is None:
             raise OutputError(f"the layers in {path} have been changed by another program", fix="run it again")
         return StoredLayers(rows, starts)
+
+    def _keep(
+        self, path: Path, encoder: Encoder, sentences: Sequence[Sequence[str]], shape: tuple[int, ...], title: str
+    ) -> None:
+        """Compute into a file for this run and later ones.
+
+        Raises:
+            OutputError: it cannot be written.
+        """
+        make_folder(path.parent)
+        size = np.prod(shape) * np.dtype(self.dtype).itemsize
+        with whole_file(path) as stream:
+            self.reporter.note(f"keeping the layers of {title} in {path} ({size / 1e6:,.0f} MB; may be deleted)")
+            self._compute(encoder, sentences, shape, NpyWriter(stream, shape[1:], self.dtype), title)
 
     def _computed_aside(
         self, encoder: Encoder, sentences: Sequence[Sequence[str]], shape: tuple[int, ...], title: str
@@ -106,7 +122,7 @@ class LayerCache:
         except OSError as error:
             raise OutputError(
                 f"cannot keep the layers in a temporary file: {error.strerror}",
-                fix="set TMPDIR to a folder with more room",
+                fix="set TMPDIR (which --no-cache uses) or ELMO_CACHE to a folder that can be written and has room",
             ) from error
 
     def _compute(

@@ -9,7 +9,7 @@ from typing import Final
 from elmo_cli.errors import ConfigError, DataError, Place
 from elmo_cli.text.blocks import ROWS
 from elmo_cli.text.compression import PACKED_SUFFIXES
-from elmo_cli.text.conll import columns_of
+from elmo_cli.text.conll import DOCUMENT, columns_of
 from elmo_cli.text.reader import SUFFIXES
 from elmo_cli.text.sources import STDIN, EncodingErrors, Line, display_name, find_sources, read_lines
 
@@ -20,6 +20,13 @@ CONLLU_COLUMNS: Final = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD",
 _ENDINGS: Final = {ending: mode for mode in ("conll", "conllu", "jsonl") for ending in SUFFIXES[mode]}
 _HEAD_LINES: Final = 1000  # looked at
 _MANY_ROWS: Final = 10
+_SHOWN: Final = 5  # numbers in a message
+_TSV: Final = ".tsv"
+_FORMS: Final = (
+    "label it: rows of token and label with blank lines between the sentences (conll, conllu), LABEL<TAB>TEXT (tsv), "
+    'or {"tokens": [...], "tags": [...]} or {"text": "...", "label": "..."} (jsonl); else say it: --input '
+    + f"{', '.join(LABELLED[:-1])} or {LABELLED[-1]}"
+)
 _NUMBER: Final = re.compile(r"[1-9]\d*(-\d+)?|\d+\.\d+", re.ASCII)
 
 
@@ -106,9 +113,9 @@ def open_text(
 
     Raises:
         DataError: the text cannot be read.
-        ConfigError: it cannot be told how it is laid out, or the argument names several texts.
+        ConfigError: it does not look labelled, or the argument names several texts.
     """
-    found = find_sources([argument], SUFFIXES["conll"] + SUFFIXES["conllu"] + SUFFIXES["jsonl"] + (".tsv",))
+    found = find_sources([argument], SUFFIXES["conll"] + SUFFIXES["conllu"] + SUFFIXES["jsonl"] + (_TSV,))
     if len(found) != 1:
         raise ConfigError(f"{argument} names {len(found)} texts", fix="name one file")
     source = found[0]
@@ -122,23 +129,46 @@ def open_text(
     # Of a pipe no more than the first line is waited for.
     head = list(islice(lines, 1 if source == STDIN and own_mode else _HEAD_LINES))
     whole = chain(head, lines)
-    mode = _mode_of_plain(head, own_mode, own_columns) if own_mode else _mode_of_labelled(head)
+    head = _without_cut_comments(head)
+    is_tsv = _unpacked(source).endswith(_TSV)
+    mode = _mode_of_plain(head, own_mode, own_columns) if own_mode else _mode_of_labelled(head, is_tsv=is_tsv)
     if mode is not None:
-        return Opened(name, whole, mode, "by its first lines")
+        return Opened(name, whole, mode, f"by its ending {_TSV}" if is_tsv and mode == "tsv" else "by its first lines")
     if not any(line.text.strip() for line in head):
         raise DataError("the text is empty", where=Place(name))
-    raise ConfigError(
-        f"cannot tell how {name} is laid out", fix=f"say it: --input {', '.join(LABELLED[:-1])} or {LABELLED[-1]}"
-    )
+    raise ConfigError(f"{name} does not look labelled{_ragged(head)}", fix=_FORMS)
+
+
+def _without_cut_comments(head: list[Line]) -> list[Line]:
+    """Return the lines that are looked at without comments at their end, whose sentence is not among them."""
+    count = len(head)
+    while len(head) == _HEAD_LINES and count and head[count - 1].text.startswith("#"):
+        count -= 1
+    return head[:count]
+
+
+def _ragged(head: Sequence[Line]) -> str:
+    """Return, for a message, how many columns the first rows have if that differs."""
+    counts = list(dict.fromkeys(_widths(rows_of(head))))
+    if len(counts) < 2:
+        return ""
+    shown = ", ".join(map(str, counts[:_SHOWN])) + (", ..." if len(counts) > _SHOWN else "")
+    return f": its rows have {shown} columns"
+
+
+def _unpacked(source: str) -> str:
+    for packed in PACKED_SUFFIXES:
+        source = source.removesuffix(packed)
+    return source
 
 
 def _ending(source: str) -> str:
-    for packed in PACKED_SUFFIXES:
-        source = source.removesuffix(packed)
+    source = _unpacked(source)
     return next((ending for ending in sorted(_ENDINGS, key=len, reverse=True) if source.endswith(ending)), "")
 
 
-def _mode_of_labelled(head: Sequence[Line]) -> str | None:
+def _mode_of_labelled(head: Sequence[Line], *, is_tsv: bool) -> str | None:
+    """Return the layout; None for what looks like none of them. The ending .tsv tells only what the lines do not."""
     special = _mode_of_special(head)
     if special is not None:
         return special
@@ -146,9 +176,38 @@ def _mode_of_labelled(head: Sequence[Line]) -> str | None:
     is_tabbed = bool(rows) and all("\t" in line.text for line in rows)
     # Texts have spaces in them, tokens have not.
     is_text = is_tabbed and any(" " in cell.strip() for line in rows for cell in line.text.split("\t"))
-    if rows and not is_text and _has_gaps(head) and all(len(columns_of(line)) > 1 for line in rows):
-        return "conll"
-    return "tsv" if is_tabbed else None
+    counts = set(_widths(rows))
+    is_even = len(counts) == 1 and min(counts) > 1
+    if is_even and not is_text:
+        if _has_gaps(head):
+            return "conll"
+        if not is_tsv and len(rows) > 1 and (not is_tabbed or _ends_in_labels(rows)):
+            return "conll"
+    # Rows without spaces in paragraphs are tokens, even where some of them lack a column.
+    is_damaged_conll = is_tabbed and not is_text and len(counts) > 1 and _has_gaps(head)
+    return "tsv" if rows and (is_tsv or is_tabbed) and not is_damaged_conll else None
+
+
+def _widths(rows: Sequence[Line]) -> list[int]:
+    """Return the number of columns of each row, without empty ones at its end; rows that begin a document are left out.
+
+    Whatever their number in the others, -DOCSTART- may stand alone.
+    """
+    cells = [[line.text[slice(*span)] for span in columns_of(line)] for line in rows]
+    return [
+        max((number for number, cell in enumerate(row, start=1) if cell), default=0)
+        for row in cells
+        if row and row[0] != DOCUMENT
+    ]
+
+
+def _ends_in_labels(rows: Sequence[Line]) -> bool:
+    """Tell whether the last columns hold fewer different things than the first: labels are repeated more than tokens.
+
+    Where texts of one word stand behind labels, it is the other way round.
+    """
+    cells = [line.text.split("\t") for line in rows]
+    return len({row[-1] for row in cells}) < len({row[0] for row in cells})
 
 
 def _mode_of_plain(head: Sequence[Line], own_mode: str, own_columns: int) -> str:

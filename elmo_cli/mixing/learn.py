@@ -16,6 +16,7 @@ from elmo_cli.mixing.comparison import (
     ways,
 )
 from elmo_cli.mixing.encoder import Encoder
+from elmo_cli.mixing.label_sets import note_never_learned
 from elmo_cli.mixing.labelled import TOKEN, LabelledText
 from elmo_cli.mixing.layer_cache import LayerCache
 from elmo_cli.mixing.layouts import Layout
@@ -110,10 +111,7 @@ def _check_labels(names: Sequence[str], dev: LabelledPart, name: str, reporter: 
     if len(names) < 2:
         fix = "choose another --label-column, or more text"
         raise DataError(f"all labels are {names[0]!r}: there is nothing to learn", where=Place(name), fix=fix)
-    unknown = sorted({label for labels in dev.labels for label in labels}.difference(names))
-    if unknown:
-        more = ", ..." if len(unknown) > 5 else ""
-        reporter.note(f"dev labels that were never learned count as errors: {', '.join(unknown[:5])}{more}")
+    note_never_learned(dev.labels, names, reporter, whose="dev")
 
 
 def _label_task(task: LearnTask, metric: str, names: Sequence[str]) -> LabelTask:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final
 
 from elmo_cli.neighbors.index import Index
@@ -10,6 +11,7 @@ from elmo_cli.neighbors.widths import cut_end, cut_start, harmless, width
 
 NARROWEST: Final = 40
 WIDEST: Final = 200
+_DEMO: Final = ("elmo_cli", "neighbors", "demo", "senses.tsv")
 _SCORE_COLUMNS: Final = 6  # "-0.123"
 
 
@@ -97,23 +99,25 @@ def hits_of(index: Index, scored: Sequence[Scored]) -> list[Hit]:
     return hits
 
 
-def concordance(hits: Sequence[Hit], columns: int, *, mark: str = "…") -> list[ConcordanceLine]:
+def concordance(hits: Sequence[Hit], columns: int, *, mark: str = "…", short: bool = False) -> list[ConcordanceLine]:
     """Return a line for each hit, of ``columns`` columns at most, with the words in the middle one below the other.
 
     Args:
         hits: to be shown.
         columns: of the terminal; less than 40 counts as 40, more than 200 as 200.
         mark: stands for what is cut off.
+        short: name the demonstration corpus, which lies deep in the package, without its folder.
     """
     columns = min(max(columns, NARROWEST), WIDEST)
-    places = [_place(hit, max(columns // 4, 10), mark) for hit in hits]
+    places = [_place(hit, max(columns // 4, 10), mark, short=short) for hit in hits]
     room = columns - _SCORE_COLUMNS - 2 - 2 - max(map(width, places), default=0)
     return [_line(hit, place, room, mark) for hit, place in zip(hits, places, strict=True)]
 
 
-def _place(hit: Hit, room: int, mark: str) -> str:
+def _place(hit: Hit, room: int, mark: str, *, short: bool) -> str:
     number = f":{hit.line}"
-    return cut_start(harmless(hit.file), max(room - len(number), 1), mark) + number
+    file = Path(hit.file).name if short and Path(hit.file).parts[-len(_DEMO) :] == _DEMO else hit.file
+    return cut_start(harmless(file), max(room - len(number), 1), mark) + number
 
 
 def _line(hit: Hit, place: str, room: int, mark: str) -> ConcordanceLine:

@@ -100,16 +100,22 @@ def guess_reading(arguments: Sequence[str], reading: Reading, mode: str | None) 
     if mode is not None or reading.text_col is not None:
         return replace(reading, mode=mode or reading.mode)
     first = arguments[0] if arguments else ""
-    for packed in PACKED_SUFFIXES:
-        name = first.removesuffix(packed)
-        if name != first:
-            break
+    name = _unpacked_name(first)
     for guess in _GUESSED:
         if name.endswith(SUFFIXES[guess]):
             return replace(reading, mode=guess)
     if name.endswith(_TABLE_SUFFIX):
         return replace(reading, text_col=_text_column(first))
     return reading
+
+
+def lacks_text_column(source: str) -> bool:
+    """Tell whether a file that `guess_reading` takes for lines looks like a table by its name."""
+    return _unpacked_name(source).endswith(_TABLE_SUFFIX)
+
+
+def _unpacked_name(source: str) -> str:
+    return next((source.removesuffix(packed) for packed in PACKED_SUFFIXES if source.endswith(packed)), source)
 
 
 def _text_column(source: str) -> str | None:

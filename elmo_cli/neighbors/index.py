@@ -107,9 +107,10 @@ class Index:
         """
         if layer != 0 and layer not in self.info.layers:
             stored = ", ".join(map(str, sorted({0, *self.info.layers})))
+            wanted = ",".join(map(str, sorted({*self.info.layers, layer})))
             raise ConfigError(
                 f"the index {self.folder} has no layer {layer}; it has {stored}",
-                fix=f"choose --layer {self.info.layers[-1]}, or build it with --layers {stored},{layer}",
+                fix=f"choose --layer {self.info.layers[-1]}, or build it with --layers {wanted}",
             )
 
     def place(self, occurrence: Occurrence) -> tuple[StoredSentence, int, int]:

@@ -135,7 +135,7 @@ def read_info(folder: Path) -> IndexInfo:
     """
     path = folder / INFO_FILE
     if not path.is_file():
-        raise DataError(*_no_index(folder), where=Place(str(folder)), fix="make one with: elmo index CORPUS -o FILE")
+        raise DataError(*_no_index(folder), where=Place(str(folder)), fix="make one with: elmo index CORPUS -o FOLDER")
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
         if data["format"] > FORMAT:

@@ -13,6 +13,10 @@ from elmo_cli.neighbors.part import Floats
 from elmo_cli.reporting import Reporter
 
 
+class AbsentWord(DataError):
+    """A word that is looked for occurs nowhere."""
+
+
 @dataclass(frozen=True, slots=True)
 class Query:
     """A word in a sentence.
@@ -95,18 +99,20 @@ def type_vector(word: str, embedder: SentenceEmbedder) -> Floats:
     return vectors[0].numpy().astype(np.float32)
 
 
-def absent(word: str, types: Iterable[str], sources: Sequence[str]) -> DataError:
+def absent(word: str, types: Iterable[str], sources: Sequence[str], *, indexed: bool = False) -> AbsentWord:
     """Return what to tell of a word that a corpus does not have.
 
     Args:
         word: that was looked for.
         types: the words of the corpus, as far as they are known.
         sources: names of its texts.
+        indexed: whether an index was named, not a corpus.
     """
     near = nearest_words(word, sorted(types))
     where = sources[0] if len(sources) == 1 else f"{sources[0]} and {len(sources) - 1} more"
-    fix = f"the nearest words are {', '.join(map(repr, near))}" if near else "name another corpus with --corpus"
-    return DataError(f"{word!r} does not occur in the corpus", where=Place(where), fix=fix)
+    other = "name another index, or add a text to this one" if indexed else "name another corpus with --corpus"
+    fix = f"the nearest words are {', '.join(map(repr, near))}" if near else other
+    return AbsentWord(f"{word!r} does not occur in the corpus", where=Place(where), fix=fix)
 
 
 def _shown(tokens: Sequence[str]) -> str:

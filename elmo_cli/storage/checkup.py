@@ -4,6 +4,7 @@ Nothing is mended here and nothing left behind; each problem is told with its re
 """
 
 import difflib
+import sys
 from collections.abc import Collection
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -105,8 +106,13 @@ def _check_packages(facts: dict[str, Any], problems: list[Problem], probed: dict
         elif package.is_out_of_bounds:
             problems.append(_out_of_bounds(package))
     missing = {package.name for package in found if package.is_missing}
+    stopped = [result.failure for result in probed.values() if not result.started]
+    if stopped:
+        message = f"cannot be started, so no library was tried: {stopped[0]}"
+        fix = "allow it to be executed, or install Python again"
+        problems.append(Problem(message, fix, sys.executable or "python"))
     for name, result in probed.items():
-        if result.failure is not None and name not in missing:
+        if result.started and result.failure is not None and name not in missing:
             problems.append(Problem(f"does not load: {result.failure}", f"pip install --force-reinstall {name}", name))
 
 

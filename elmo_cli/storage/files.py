@@ -222,14 +222,26 @@ def whole_folder(path: Path, *, replace: bool) -> Iterator[Path]:
         _allow(building, final & ~_OTHERS)
         yield building
         _allow(building, final)
-        if target.exists():
+        if replace and target.exists():
             old = building.with_suffix(".old")
             target.rename(old)
             building.rename(target)
             shutil.rmtree(old, ignore_errors=True)
         else:
-            building.rename(target)
+            _rename_new(building, target, path)
     except OSError as error:
         raise output_error(path, error) from error
     finally:
         shutil.rmtree(building, ignore_errors=True)
+
+
+def _rename_new(building: Path, target: Path, path: Path) -> None:
+    """Give a folder its name; the system refuses one that another process has meanwhile filled."""
+    try:
+        building.rename(target)
+    except OSError as error:
+        if not target.exists():
+            raise
+        raise OutputError(
+            f"{path} exists: another process has made it meanwhile", fix="choose another -o, or begin again"
+        ) from error

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 FORMAT: Final = 1
 _SUM: Final = "sum"
+_NAME_A_MIX: Final = "name a file of `elmo mix learn`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,9 +228,12 @@ def read_mix(path: Path) -> MixFile:
     place = Place(str(path))
     again = "learn it again: elmo mix learn"
     try:
-        data = json.loads(path.read_bytes().decode("utf-8", errors="surrogatepass"))
+        content = path.read_bytes()
+        if content.strip()[:1] not in (b"", b"{", b"["):  # an empty file may be a mix that was cut off
+            raise ModelError("is not a mix file", where=place, fix=_NAME_A_MIX)
+        data = json.loads(content.decode("utf-8", errors="surrogatepass"))
         if not isinstance(data, dict) or not isinstance(data.get("format"), int) or "s" not in data:
-            raise ModelError("is not a mix of elmo", where=place, fix="name a file of `elmo mix learn`")
+            raise ModelError("is not a mix of elmo", where=place, fix=_NAME_A_MIX)
         if data["format"] > FORMAT:
             message = f"has format {data['format']}; this version reads up to {FORMAT}"
             raise ModelError(message, where=place, fix="install a newer elmo-cli")

@@ -18,10 +18,12 @@ class Probed:
     Attributes:
         facts: what was found; nothing if it failed.
         failure: why there is nothing, in a line; None if all went well.
+        started: whether there was a process at all.
     """
 
     facts: dict[str, Any] = field(default_factory=dict)
     failure: str | None = None
+    started: bool = True
 
 
 class Probe:
@@ -35,24 +37,31 @@ class Probe:
     def __init__(self, name: str, arguments: Sequence[str] = ()) -> None:
         # -P: a torch.py in the working folder is not taken for torch.
         command = [sys.executable, "-P", "-m", "elmo_cli.storage.probes", name, *arguments]
-        self._process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,  # Ctrl-C reaches this process alone, which then ends the other
-        )
+        self._refusal: str | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        try:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,  # Ctrl-C reaches this process alone, which then ends the other
+            )
+        except OSError as error:
+            self._refusal = error.strerror or str(error)
 
     def __enter__(self) -> "Probe":
         return self
 
     def __exit__(self, *exception: object) -> None:
-        if self._process.poll() is None:
+        if self._process is not None and self._process.poll() is None:
             self._process.kill()
             self._process.communicate()
 
     def result(self) -> Probed:
         """Wait for the answer."""
+        if self._process is None:
+            return Probed(failure=self._refusal, started=False)
         try:
             answer, errors = self._process.communicate(timeout=_PATIENCE_S)
         except subprocess.TimeoutExpired:

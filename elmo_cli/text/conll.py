@@ -15,7 +15,7 @@ from elmo_cli.text.sources import Line
 from elmo_cli.text.tokenizer import Span
 
 _COLUMNS: Final = 10  # of CoNLL-U
-_DOCUMENT: Final = "-DOCSTART-"  # begins a document in CoNLL-2003
+DOCUMENT: Final = "-DOCSTART-"  # begins a document in CoNLL-2003
 # At most 18 digits a number: Python refuses to read one of more than 4,300.
 _ID: Final = re.compile(
     r"(?P<word>[1-9]\d{0,17})|(?P<first>[1-9]\d{0,17})-(?P<last>[1-9]\d{0,17})|(?P<empty>\d{1,18}\.[1-9]\d{0,17})",
@@ -39,7 +39,7 @@ def conll_sentences(lines: Sequence[Line], column: int) -> Iterator[Sentence]:
         DataError: a row has too few columns, or nothing in this one.
     """
     for paragraph in ROWS.of(lines):
-        rows = [row for row in map(_conll_row, paragraph) if row.cell(0) != _DOCUMENT]
+        rows = [row for row in map(_conll_row, paragraph) if row.cell(0) != DOCUMENT]
         for row in rows:
             if column > len(row.columns) or not row.cell(column - 1):
                 message = f"expected a token in column {column}, found {len(row.columns)} columns"

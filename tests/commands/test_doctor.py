@@ -235,3 +235,15 @@ def test_a_working_folder_that_is_gone_breaks_nothing(elmo: Elmo, ward: Path) ->
     (ward / "gone").rmdir()
     found = json.loads(elmo("doctor", "--json").stdout)
     assert [folder["writable"] for folder in found["folders"]] == [True, True, False]
+
+
+def test_a_python_that_may_not_be_executed_is_told(elmo: Elmo, ward: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from elmo_cli.storage.probing import Probe
+
+    (ward / "python").touch(mode=0o644)
+    monkeypatch.setattr("elmo_cli.storage.checkup.Probe", Probe)
+    monkeypatch.setattr("sys.executable", str(ward / "python"))
+    problem = "cannot be started, so no library was tried: Permission denied"
+    fix = "allow it to be executed, or install Python again"
+    assert problems_of(elmo("doctor", "--json")) == [(str(ward / "python"), problem, fix)]
+    assert "    harbour: could not be tried" in elmo("doctor").text.splitlines()

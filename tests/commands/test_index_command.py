@@ -140,3 +140,26 @@ def test_an_approximate_index_says_what_it_finds(make: Elmo, elmo: Elmo, model: 
     query = ("neighbors", "play", "in", "A play.", "-m", model, "--workers", 0, "--index", "x.idx", "--any", "-k", 5)
     near, exact = (elmo(*query, *more).text.splitlines() for more in ((), ("--exact",)))
     assert [line.split("\t")[2:] for line in near] == [line.split("\t")[2:] for line in exact]
+
+
+def test_what_is_added_twice_is_told(make: Elmo, texts: Path) -> None:
+    make("a.txt", "b.txt", "-o", "x.idx")
+    again = make("b.txt", "-o", "x.idx", "--append")
+    assert again.code == 0
+    assert "b.txt was in the index already, and is in it twice now" in again.stderr
+    (texts / "a.txt").write_text("Another text of this name.\n")
+    assert "twice" not in make("a.txt", "-o", "x.idx", "--append").stderr
+
+
+def test_the_index_to_check_may_stand_without_an_option(make: Elmo, elmo: Elmo) -> None:
+    make("a.txt", "-o", "x.idx")
+    assert elmo("index", "--check", "x.idx").stdout == elmo("index", "--check", "-o", "x.idx").stdout
+    assert elmo("index", "--check", "a.txt", "-o", "x.idx").code == 2
+    assert "fix: make one with: elmo index CORPUS -o FOLDER" in elmo("index", "--check", "none.idx").stderr
+
+
+def test_a_word_that_an_index_lacks_is_not_sent_to_a_corpus(make: Elmo, elmo: Elmo, model: Path) -> None:
+    make("b.txt", "-o", "x.idx")
+    answer = elmo("neighbors", "zzz", "in", "A zzz.", "-m", model, "--workers", 0, "--index", "x.idx")
+    assert answer.code == 1
+    assert "fix: name another index, or add a text to this one" in answer.stderr

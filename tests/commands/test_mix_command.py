@@ -49,7 +49,9 @@ def test_show_prints_and_draws_what_learn_has_found(elmo: Elmo, learned: Path, h
     assert sum(found[0]["s"]) == pytest.approx(1, abs=1e-6)
     assert found[0]["scores"][0]["mean"] == pytest.approx(np.mean(found[0]["scores"][0]["values"]))
     assert (here / "two.svg").read_text(encoding="utf-8").startswith("<svg")
-    assert elmo("mix", "show", mix, "--plot", "two.svg").code == 2
+    refused = elmo("mix", "show", mix, "--plot", "two.svg")
+    assert (refused.code, "choose another --plot" in refused.stderr) == (2, True)
+    assert "two.svg: is not a mix file" in elmo("mix", "show", "two.svg").stderr
     assert "end it in .svg or .png" in elmo("mix", "show", mix, "--plot", "two.pdf").stderr
 
 
@@ -73,6 +75,7 @@ def test_predict_puts_labels_in_and_score_counts_them(elmo: Elmo, learned: Path,
     mix = ("--mix", learned / "ner.mix.json")
     found = elmo("mix", "predict", learned / "train.conll", *mix)
     assert found.code == 0, found.stderr
+    assert "train.conll: replaced column 2 of each row; --label-column 3 appends" in found.stderr
     rows = [
         (line.split("\t"), gold.split("\t"))
         for line, gold in zip(found.text.splitlines(), TRAIN.splitlines(), strict=True)
@@ -85,6 +88,18 @@ def test_predict_puts_labels_in_and_score_counts_them(elmo: Elmo, learned: Path,
     assert set(score["by_label"]) >= {"LOC", "PER"}
     lines = elmo("mix", "predict", *mix, stdin=b"John left.\n").text.splitlines()
     assert [line.split("\t")[0] for line in lines] == ["John", "left", ".", ""]
+
+
+def test_score_tells_of_labels_that_were_never_learned(elmo: Elmo, learned: Path, here: Path) -> None:
+    (here / "some.conll").write_text("John\tB-PER\nran\tB-VERB\n\n", encoding="utf-8")
+    (here / "none.conll").write_text("John\tNOUN\nran\tVERB\n\n", encoding="utf-8")
+    answer = elmo("mix", "score", "some.conll", "--mix", learned / "ner.mix.json")
+    assert (answer.code, "labels that were never learned count as errors: B-VERB\n" in answer.stderr) == (0, True)
+    refused = elmo("mix", "score", "none.conll", "--mix", learned / "ner.mix.json")
+    assert (refused.code, refused.stdout) == (1, b"")
+    known = "none.conll: the mix has learned none of the labels NOUN, VERB; it knows B-LOC, B-PER, I-LOC, O"
+    assert known in refused.stderr
+    assert "fix: choose another --label-column, or another mix" in refused.stderr
 
 
 def test_the_same_command_gives_the_same_file(elmo: Elmo, learned: Path, model: Path, here: Path) -> None:
@@ -101,7 +116,7 @@ def test_sentences_with_labels_are_classified(elmo: Elmo, model: Path, here: Pat
     answer = elmo("mix", "learn", "a.tsv", "-m", model, "-o", "a.mix.json", "--seeds", 1, "--epochs", 2, "--no-compare")
     assert answer.code == 0, answer.stderr
     assert "macro F1" in answer.text
-    assert "a.tsv: tsv (by its first lines), 12 sentences, 36 tokens, sentence labels" in answer.stderr
+    assert "a.tsv: tsv (by its ending .tsv), 12 sentences, 36 tokens, sentence labels" in answer.stderr
     assert "held out 1 of the 12 sentences" in answer.stderr
     found = elmo("mix", "predict", "--mix", "a.mix.json", stdin=b"a good day\n").text
     assert found in ("good\ta good day\n", "bad\ta good day\n")

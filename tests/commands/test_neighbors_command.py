@@ -234,3 +234,52 @@ def test_after_installation_there_is_a_corpus_to_look_in(elmo: Elmo, here: Path)
     hits = [json.loads(line) for line in answer.text.splitlines()]
     assert hits[0]["fields"]["sense"] == "stage piece"
     assert "the demonstration sentences" in answer.stderr
+
+
+def test_a_word_of_a_batch_that_the_corpus_lacks_leaves_the_others_their_answers(near: Elmo) -> None:
+    queries = b"zebra\tA zebra.\nplay\tThe kids play.\n\nzebra\tThe zebra.\nbank\tThe bank.\n"
+    answer = near("--batch", "-", "-k", 1, stdin=queries)
+    assert answer.code == 1
+    header, *rows = [line.split("\t") for line in answer.text.splitlines()]
+    assert header == ["query", *COLUMNS]
+    assert [(row[0], row[3]) for row in rows] == [("2", "play"), ("4", "bank")]
+    warnings = [line for line in answer.stderr.splitlines() if line.startswith("elmo: warning")]
+    assert warnings == [f"elmo: warning: <stdin>:{n}: 'zebra' does not occur in the corpus" for n in (1, 4)]
+    assert [json.loads(line)["query"] for line in near("--batch", "-", "--json", stdin=queries).text.splitlines()] == [
+        2,
+        4,
+    ]
+
+
+def test_a_batch_of_which_the_corpus_has_no_word_names_each_line(near: Elmo) -> None:
+    answer = near("--batch", "-", stdin=b"zebra\tA zebra.\nlion\tA lion.\n")
+    assert (answer.code, answer.stdout) == (1, b"")
+    assert "<stdin>:1: 'zebra' does not occur in the corpus" in answer.stderr
+    assert "<stdin>:2: 'lion' does not occur in the corpus" in answer.stderr
+
+
+@pytest.mark.parametrize("command", ["neighbors", "senses"])
+@pytest.mark.parametrize("word", ["", " "])
+def test_an_empty_word_is_refused(elmo: Elmo, model: Path, corpus: Path, command: str, word: str) -> None:
+    answer = elmo(command, word, "--corpus", "news.txt", "-m", model)
+    assert (answer.code, answer.stdout) == (2, b"")
+    assert "elmo: error: the word is empty" in answer.stderr
+
+
+def test_a_column_may_be_chosen_where_the_suffix_says_conll(elmo: Elmo, model: Path, here: Path) -> None:
+    (here / "a.conll").write_text("1\tThey\n2\tplay\n\n1\tA\n2\tplay\n\n")
+    (here / "a.txt").write_text("They play\n")
+    query = ("neighbors", "play", "in", "We play", "-m", model, "--workers", 0, "--column", 2)
+    assert [row[5] for row in rows_of(elmo(*query, "--corpus", "a.conll"))[1:]] == ["2", "2"]
+    assert elmo("index", "a.conll", "-o", "a.idx", "-m", model, "--column", 2).code == 0
+    assert len(rows_of(elmo(*query, "--index", "a.idx"))) == 3
+    answer = elmo(*query, "--corpus", "a.txt")
+    assert (answer.code, answer.stdout) == (2, b"")
+    assert "--column 2 says nothing of --input lines" in answer.stderr
+
+
+def test_a_tsv_that_is_no_table_is_read_as_lines_which_is_told(elmo: Elmo, model: Path, here: Path) -> None:
+    (here / "a.tsv").write_text("They play\tnow\n")
+    answer = elmo("neighbors", "play", "in", "We play", "--corpus", "a.tsv", "-m", model, "--workers", 0)
+    assert len(rows_of(answer)) == 2
+    assert "a.tsv has no column 'sentence' or 'text', so it is read as lines" in answer.stderr

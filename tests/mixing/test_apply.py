@@ -48,6 +48,21 @@ def test_a_file_and_a_pipe_give_the_sum(tmp_path: Path, monkeypatch, dtype: str,
         np.testing.assert_allclose(np.concatenate(pieces), by_hand(layers, weights), atol=5e-6)
 
 
+@pytest.mark.parametrize(("number", "message"), [(np.nan, "row 8 holds nan"), (1e38, "the sum of row 8 is too large")])
+def test_a_sum_that_is_not_finite_is_told_with_file_and_row(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    number: float,
+    message: str,
+) -> None:
+    monkeypatch.setattr(apply, "_PIECE_BYTES", 5 * 3 * 4 * 4)  # five rows at once
+    layers = made_up(13)
+    layers[7, 1, 2] = number
+    np.save(tmp_path / "a.npy", layers)
+    with pytest.raises(DataError, match=f"a.npy: {message}"):
+        list(mixed_pieces(file_rows(str(tmp_path / "a.npy")), MixWeights((0.2, 0.5, 0.3), 10.0)))
+
+
 def test_an_array_of_no_rows_gives_none() -> None:
     assert list(mixed_pieces(stream_rows(as_stream(made_up(0)), "pipe"), WEIGHTS)) == []
 

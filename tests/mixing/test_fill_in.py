@@ -50,6 +50,23 @@ def test_rows_that_are_shorter_than_those_learned_on_get_the_label_behind(tmp_pa
         filled(tmp_path, "a x\n", "conll", label="5")
 
 
+@pytest.mark.parametrize(
+    ("text", "label", "line"),
+    [("a X\nb X Y\n", None, 2), ("a X\n\nb\n", None, 3), ("a\nb X\n", None, 2), ("a X\nb X Y\n", "3", 2)],
+)
+def test_rows_of_different_numbers_of_columns_are_refused(
+    tmp_path: Path, text: str, label: str | None, line: int
+) -> None:
+    with pytest.raises(DataError, match=rf"text:{line}: the row has \d columns?, that in line 1 has \d\n") as caught:
+        filled(tmp_path, text, "conll", label=label)
+    assert caught.value.where is not None
+
+
+def test_rows_may_differ_where_the_label_has_its_column_in_all_of_them(tmp_path: Path) -> None:
+    assert filled(tmp_path, "a X\nb X Y\n", "conll", label="2") == "a A\nb B Y\n"
+    assert filled(tmp_path, "a\tX\t\nb\tX\n", "conll") == "a\tA\t\nb\tB\n"
+
+
 def test_conllu_has_the_label_of_each_word_and_keeps_comments_ranges_and_empty_nodes(tmp_path: Path) -> None:
     expected = CONLLU.replace("\tAUX\t", "\tDO\t").replace("\tPART\t", "\tN'T\t").replace("\tVERB\t", "\tGO\t")
     assert filled(tmp_path, CONLLU, "conllu") == expected

@@ -110,7 +110,11 @@ def test_compressed_text_is_read_and_its_inner_name_tells_the_layout(tmp_path: P
         ("a O\nb O\n\nc O\n", "conll"),
         ("a\tO\nb\tO\n\nc\tO\n", "conll"),
         (CONLLU, "conllu"),
+        ("-DOCSTART- O\n\na NN O\nb NN O\n\nc NN O\n", "conll"),
+        ("a O\nb O\nc O\n", "conll"),
+        ("a\tO\nb\tO\nc\tO\n", "conll"),
         ("pos\tso good\nneg\tbad\n", "tsv"),
+        ("pos\tgood\nneg\tbad\npos\tfun\n", "tsv"),
         ('{"text": "a", "label": "b"}\n', "jsonl"),
     ],
 )
@@ -135,9 +139,34 @@ def test_text_to_label_is_rows_only_where_it_looks_like_them(tmp_path: Path, tex
     assert opened.mode == mode
 
 
-def test_running_text_is_no_labelled_text(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="cannot tell how"):
-        open_text(str(write(tmp_path, "a.txt", "Just some words.\nAnd more.\n")), None)
+@pytest.mark.parametrize(
+    ("text", "counts"),
+    [
+        ("Just some words.\nAnd more.\n", "3, 2"),
+        ("The cat sat on a mat .\nIt was red .\n\nIt slept .\n", "7, 4, 3"),
+        ("a\tX\tO\nb\tO\n\nc\tX\tO\n", "3, 2"),
+        ("a b\n" * 5 + "a b c\n", "2, 3"),
+    ],
+)
+def test_rows_of_different_numbers_of_columns_are_no_labelled_text(tmp_path: Path, text: str, counts: str) -> None:
+    path = write(tmp_path, "a.txt", text)
+    with pytest.raises(ConfigError) as caught:
+        open_text(str(path), None)
+    assert caught.value.message == f"{path} does not look labelled: its rows have {counts} columns"
+    assert "--input conll, conllu, tsv or jsonl" in str(caught.value.fix)
+
+
+def test_comments_whose_sentence_is_not_looked_at_do_not_matter(tmp_path: Path) -> None:
+    for more in range(8):  # 1,000 lines are looked at; the sentence has eight
+        text = "# another comment\n" * more + CONLLU * 130
+        assert open_text(str(write(tmp_path, "a", text)), None).mode == "conllu"
+
+
+def test_the_ending_tsv_tells_what_the_lines_do_not(tmp_path: Path) -> None:
+    for text in ("pos\tso good\n", "a\tO\nb\tO\n", "pos\tgood\nbad\n"):
+        assert open_text(str(write(tmp_path, "a.tsv", text)), None).how == "by its ending .tsv"
+    opened = open_text(str(write(tmp_path, "b.tsv", "a\tO\nb\tO\n\nc\tO\n")), None)
+    assert (opened.mode, opened.how) == ("conll", "by its first lines")
 
 
 def test_an_empty_text_is_told(tmp_path: Path) -> None:

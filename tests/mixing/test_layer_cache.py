@@ -1,11 +1,14 @@
 """Layers on the disk: computed once, mapped, and made anew when they are not what they should be."""
 
+import tempfile
 from pathlib import Path
 
 import numpy as np
+import pytest
 import torch
 from made_up_encoder import DIM, MadeUpEncoder
 
+from elmo_cli.errors import OutputError
 from elmo_cli.mixing.layer_cache import LayerCache
 from elmo_cli.reporting import SilentReporter
 
@@ -47,6 +50,22 @@ def test_a_damaged_file_is_made_anew(tmp_path: Path) -> None:
         found = cache(tmp_path).get(MadeUpEncoder(), SENTENCES, "a")
         assert found.rows.shape == (3, 3, DIM)
         assert path.read_bytes() == whole
+
+
+def test_layers_are_had_where_they_cannot_be_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    told: list[str] = []
+    reporter = SilentReporter()
+    monkeypatch.setattr(SilentReporter, "warn", lambda _, text: told.append(text))
+    blocked = LayerCache(tmp_path / "file" / "layers", "float32", reporter)
+    found = blocked.get(MadeUpEncoder(), SENTENCES, "a.conll")
+    np.testing.assert_array_equal(found.rows, cache(None).get(MadeUpEncoder(), SENTENCES, "a").rows)
+    [warning] = told
+    assert warning.startswith("the layers of a.conll are not kept for the next time: cannot write ")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
+    with pytest.raises(OutputError) as caught:
+        blocked.get(MadeUpEncoder(), SENTENCES, "a.conll")
+    assert all(name in str(caught.value.fix) for name in ("TMPDIR", "--no-cache", "ELMO_CACHE"))
 
 
 def test_nothing_stays_where_nothing_is_to_be_kept(tmp_path: Path) -> None:

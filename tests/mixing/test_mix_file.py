@@ -95,7 +95,8 @@ def test_any_other_byte_is_refused_or_changes_nothing(path: Path, at: int, byte:
         (b"[1, 2]", "is not a mix of elmo"),
         (b'{"format": 1, "bilm": {}}', "is not a mix of elmo"),
         (b'{"format": 9, "s": []}', "has format 9; this version reads up to 1"),
-        (b"\xff\xfe\x00", "is damaged"),
+        (b"\xff\xfe\x00", "is not a mix file"),
+        (b"<svg></svg>", "is not a mix file"),
         (b"[" * 100_000, "is damaged"),
     ],
 )

@@ -60,3 +60,11 @@ def test_a_narrow_or_wide_terminal_counts_as_40_or_200() -> None:
 def test_the_mark_may_be_ascii() -> None:
     [line] = concordance([hit("a " * 50, "play", " b" * 50)], 60, mark="...")
     assert str(line).isascii()
+
+
+def test_the_demonstration_corpus_is_named_without_its_folder_only_where_asked() -> None:
+    shipped = hit("a ", "play", "", file="/somewhere/lib/elmo_cli/neighbors/demo/senses.tsv", line=10)
+    assert concordance([shipped], 80, short=True)[0].place.endswith("  senses.tsv:10")
+    assert concordance([shipped], 80)[0].place.endswith("demo/senses.tsv:10")
+    other = hit("a ", "play", "", file="other/senses.tsv", line=10)
+    assert concordance([other], 80, short=True)[0].place.endswith("  other/senses.tsv:10")

@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +14,8 @@ from hypothesis import strategies as st
 from elmo_cli.embedding.embedder import Embedder
 from elmo_cli.embedding.selection import LayerChoice
 from elmo_cli.errors import ConfigError, DataError, ModelError, OutputError
-from elmo_cli.neighbors.index import Index, Occurrence, append_to_index, check_parts
-from elmo_cli.neighbors.index_info import ModelMark, read_info
+from elmo_cli.neighbors.index import Index, Occurrence, append_to_index, check_parts, create_index
+from elmo_cli.neighbors.index_info import IndexInfo, ModelMark, read_info
 from elmo_cli.neighbors.part import row_sums
 from elmo_cli.reporting import SilentReporter
 
@@ -70,8 +71,6 @@ def test_a_failure_while_adding_leaves_the_old_index_whole(make_index: Make, wor
             raise KeyboardInterrupt
 
     def broken(info: object) -> object:
-        from dataclasses import replace
-
         return replace(work(("d",), "more.txt"), embedder=Broken())
 
     with pytest.raises(KeyboardInterrupt):
@@ -100,6 +99,25 @@ def test_two_processes_do_not_add_at_once(make_index: Make, work: Callable) -> N
         append_to_index(index.folder, nested, reporter=SilentReporter())
 
 
+def test_of_two_that_make_the_same_index_the_second_stops_and_the_first_stays(
+    make_index: Make, info: IndexInfo, work: Callable, tmp_path: Path
+) -> None:
+    made = work(("a", "b"))
+
+    class Late:
+        """The other process is done while this one still computes."""
+
+        def embed(self, sentences: object, choice: LayerChoice) -> Iterator[object]:
+            make_index(("c",))
+            return made.embedder.embed(sentences, choice)
+
+    late = replace(made, embedder=Late())
+    with pytest.raises(OutputError, match="exists: another process has made it meanwhile"):
+        create_index(tmp_path / "test.idx", info, late, force=False, reporter=SilentReporter())
+    assert [token for token, *_ in tokens_of(Index(tmp_path / "test.idx"))] == ["c"]
+    assert not list(tmp_path.glob(".*.part"))
+
+
 def test_an_index_is_not_replaced_unasked(make_index: Make) -> None:
     make_index(("a",))
     with pytest.raises(OutputError, match="exists"):
@@ -119,8 +137,9 @@ def test_another_model_is_refused_and_both_are_named(make_index: Make) -> None:
 
 
 def test_a_layer_that_is_not_stored_is_refused_and_those_there_are_named(make_index: Make) -> None:
-    with pytest.raises(ConfigError, match="has no layer 3; it has 0, 1, 2"):
+    with pytest.raises(ConfigError, match="has no layer 3; it has 0, 1, 2") as told:
         make_index(("a",)).require_layer(3)
+    assert told.value.fix == "choose --layer 2, or build it with --layers 1,2,3"
 
 
 FILES = ["rows.bin", "types.json", "types.npy", "sentences.jsonl", "sentences.u64", "layer-1.u64"]
