@@ -152,8 +152,6 @@ def embed(
     format_name = choose_format(format_name, output, to_stdout=to_stdout)
     targets = Targets(format_name, output, out_dir, tokens_out, force, skip_existing)
     targets.check()
-    if batch_size is not None and not carry_state:
-        reporter.note("--batch-size changes nothing without --carry-state: vectors do not depend on batches")
     if carry_state and out_dir is not None:
         raise ConfigError("--carry-state makes texts depend on each other", fix="write one output: -o FILE")
     errors = choose("--encoding-errors", encoding_errors, ENCODING_ERRORS)
@@ -171,6 +169,8 @@ def embed(
         reporter.note(f"all outputs are in {out_dir}: nothing to do")
         return
     sources = [source for job in jobs for source in job.sources]
+    if batch_size is not None and not carry_state:
+        reporter.note("--batch-size changes nothing without --carry-state: vectors do not depend on batches")
     note_terminal(sources, reporter)
     announce_size(targets, form, sources, input_mode, reporter)
     options = TextOptions(input_mode, lang or config.language, errors, check_column(column, input_mode))
