@@ -18,6 +18,8 @@ from elmo_cli.text.sources import STDIN
 if TYPE_CHECKING:
     from elmo_cli.text.reader import TextOptions
 
+MOST_PROCESSORS = 1024  # threads or processes, at most; torch takes any number and then overflows
+
 EncodingErrors = Literal["strict", "replace"]
 
 
@@ -66,6 +68,7 @@ Workers = Annotated[
     typer.Option(
         "--workers",
         min=0,
+        max=MOST_PROCESSORS,
         envvar="ELMO_WORKERS",
         help="Processes that tokenize beside this one; 0 for none.  [default: 1 where there are two processors]",
     ),
@@ -91,7 +94,13 @@ Device = Annotated[
 ]
 Threads = Annotated[
     int | None,
-    typer.Option("--threads", min=1, envvar="ELMO_THREADS", help="Threads of arithmetic.  [default: by the machine]"),
+    typer.Option(
+        "--threads",
+        min=1,
+        max=MOST_PROCESSORS,
+        envvar="ELMO_THREADS",
+        help="Threads of arithmetic.  [default: by the machine]",
+    ),
 ]
 PrecisionOption = Annotated[
     str,

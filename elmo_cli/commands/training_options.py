@@ -11,6 +11,7 @@ import typer
 from elmo_cli import settings
 from elmo_cli.commands.options import (
     ENCODING_ERRORS,
+    MOST_PROCESSORS,
     check_column,
     choose,
     complete_from,
@@ -68,7 +69,8 @@ Tensorboard = Annotated[
     bool, typer.Option("--tensorboard", help="Also write events for TensorBoard, into the model's run/.")
 ]
 TokenizingProcesses = Annotated[
-    int | None, typer.Option("--workers", min=1, help="Processes that tokenize.  [default: one a processor]")
+    int | None,
+    typer.Option("--workers", min=1, max=MOST_PROCESSORS, help="Processes that tokenize.  [default: one a processor]"),
 ]
 
 
