@@ -36,6 +36,7 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--preset", choices=list(PRESETS), help="random weights of this shape instead of MODEL")
     parser.add_argument("--runs", type=int, default=5, help="[default: %(default)s]")
     parser.add_argument("--allennlp-python", metavar="PYTHON", help="of an environment with allennlp 2.10.1")
+    parser.add_argument("--bert", action="store_true", help="also a BERT-base encoder, by the same environment")
     return parser.parse_args()
 
 
@@ -81,6 +82,7 @@ def main() -> None:
     commands: Times = {}
     ours: Times = {}
     theirs: Times = {}
+    bert: Times = {}
     with tempfile.TemporaryDirectory(prefix="elmo-benchmark-") as name:
         folder = Path(name)
         model = (
@@ -90,10 +92,12 @@ def main() -> None:
         line.write_text(_LINE + "\n", encoding="utf-8")
         if options.allennlp_python:
             export_model(model, folder / "exported", replace=True)
+        if options.bert:
+            run((options.allennlp_python, HERE / "bert_first_vector.py", time.time(), folder / "bert"))
         embed = (measuring.elmo_program(), "-q", "embed", line, "-m", model)
         for number in range(options.runs + 1):
             if number == 1:
-                for times in (commands, ours, theirs):
+                for times in (commands, ours, theirs, bert):
                     times.clear()
             add_whole(commands, "python -c pass", (sys.executable, "-c", "pass"))
             add_whole(commands, "elmo --help", (measuring.elmo_program(), "--help"))
@@ -102,11 +106,15 @@ def main() -> None:
             add_stages(ours, sys.executable, "own_first_vector.py", model, _LINE)
             if options.allennlp_python:
                 add_stages(theirs, options.allennlp_python, "peer_first_vector.py", folder / "exported", _LINE)
+            if options.bert:
+                add_stages(bert, options.allennlp_python, "bert_first_vector.py", folder / "bert", _LINE)
     print(f"Model {options.preset or model.name}, {len(_LINE.split())} tokens, {options.runs} runs\n")
     print_times("command", commands)
     print_times("elmo, one stage after the other", ours)
     if theirs:
         print_times("AllenNLP", theirs)
+    if bert:
+        print_times("BERT-base", bert)
 
 
 if __name__ == "__main__":
