@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from elmo_cli.commands.options import is_named
 from elmo_cli.embedding.selection import LayerChoice, parse_layers
 from elmo_cli.errors import ConfigError, Place
 from elmo_cli.storage.registry import find_model
@@ -43,8 +44,7 @@ def choose_model_and_layers(
             where=Place(str(mix)),
             fix="learn a mix with -m",
         )
-    source = ctx.get_parameter_source("model")
-    named = None if source is None or source.name == "DEFAULT" else model
+    named = model if is_named(ctx, "model") else None
     found = find_identity(learned.encoder, named, None, Place(str(mix)))
     if found is None:
         raise ValueError("a mix of a model has a model")

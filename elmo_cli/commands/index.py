@@ -7,7 +7,7 @@ import typer
 
 from elmo_cli.commands.asked_model import AskedModel
 from elmo_cli.commands.index_work import Chosen, IndexWork, add_graphs, check_index, summary
-from elmo_cli.commands.occurrence_options import InputGuessed, TextCol, is_named
+from elmo_cli.commands.occurrence_options import InputGuessed, TextCol
 from elmo_cli.commands.options import (
     ENCODING_ERRORS,
     Column,
@@ -21,6 +21,7 @@ from elmo_cli.commands.options import (
     Workers,
     check_column,
     choose,
+    is_named,
 )
 from elmo_cli.config import PRECISIONS
 from elmo_cli.errors import ConfigError

@@ -222,9 +222,9 @@ class _Texts:
         opened = open_text(argument, mode, errors=self.errors)
         layout = Layout(opened.mode, self.column, self.label_column)
         text = collect(opened.name, read_examples(opened, layout, make_tokenizer(layout, self.language)))
-        known = f"{opened.mode} ({opened.how})" if opened.how else opened.mode
         count = sum(len(tokens) for tokens in text.tokens)
-        reporter.note(f"{opened.name}: {known}, {len(text.examples):,} sentences, {count:,} tokens, {text.unit} labels")
+        size = f"{len(text.examples):,} sentences, {count:,} tokens, {text.unit} labels"
+        reporter.note(f"{opened.name}: {opened.layout_told}, {size}")
         return text, layout
 
     def read_alike(self, argument: str, train: "LabelledText", layout: "Layout", reporter: Reporter) -> "LabelledText":

@@ -1,7 +1,7 @@
 """`elmo mix predict` and `elmo mix score`: the labels that a mix's head gives, and how good they are."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -82,25 +82,23 @@ def predict(
 
     reporter: Reporter = ctx.obj
     asked = _Asked(mix, model, encoder, device, reporter)
-    learned, place = asked.mix, Place(str(mix))
-    folder = find_identity(learned.encoder, model, encoder, place)
     if output is not None and str(output) != "-":
         check_output(output, force=force)
     errors = choose("--encoding-errors", encoding_errors, ENCODING_ERRORS)
     mode = None if input_mode is None else choose("--input", input_mode, (*LABELLED, *PLAIN))
     note_terminal([file], reporter)
-    task = learned.task
+    task = asked.mix.task
     text = open_text(file, mode, errors=errors, own_mode=task.input, own_columns=task.columns)
     if text.how:
-        reporter.note(f"{text.name}: {text.mode} ({text.how})")
-    layout = layout_for(text.mode, column, label_column, learned)
+        reporter.note(f"{text.name}: {text.layout_told}")
+    layout = layout_for(text.mode, column, label_column, asked.mix)
     tokenizer = make_tokenizer(layout, lang or task.language)
     columns = task.columns if text.mode == task.input else 0
     # Who has named the column knows what is replaced.
     told = reporter if label_column is None else None
     slots = slots_of(text, layout, task.unit, tokenizer, columns, reporter=told)
     use_threads(threads)
-    predictor = asked.predictor(folder)
+    predictor = asked.predictor()
     done = 0
     with output_stream(output) as stream, reporter.progress("labelling", None, "sentences") as progress:
         for lines in fill_in(slots, predictor.labels):
@@ -137,14 +135,13 @@ def score(
 
     reporter: Reporter = ctx.obj
     asked = _Asked(mix, model, encoder, device, reporter)
-    learned, place = asked.mix, Place(str(mix))
-    folder = find_identity(learned.encoder, model, encoder, place)
+    learned = asked.mix
     errors = choose("--encoding-errors", encoding_errors, ENCODING_ERRORS)
     mode = None if input_mode is None else choose("--input", input_mode, LABELLED)
     note_terminal([file], reporter)
     opened = open_text(file, mode, errors=errors)
     if opened.how:
-        reporter.note(f"{opened.name}: {opened.mode} ({opened.how})")
+        reporter.note(f"{opened.name}: {opened.layout_told}")
     layout = layout_for(opened.mode, column, label_column, learned)
     text = collect(opened.name, read_examples(opened, layout, make_tokenizer(layout, lang or learned.task.language)))
     if text.unit != learned.task.unit:
@@ -154,7 +151,7 @@ def score(
     check_gold(gold, learned.task.labels, text.name)
     note_never_learned(gold, learned.task.labels, reporter)
     use_threads(threads)
-    predicted = list(_watched(asked.predictor(folder).labels(text.tokens), len(text.examples), reporter))
+    predicted = list(_watched(asked.predictor().labels(text.tokens), len(text.examples), reporter))
     found = score_labels(learned.task.metric, gold, predicted, of_tokens=text.unit == "token")
     print_score(found, as_json=as_json)
     asked.tell_coverage()
@@ -178,27 +175,35 @@ def layout_for(mode: str, column: int | None, label_column: str | None, mix: "Mi
 
 @dataclass(slots=True)
 class _Asked:
-    """The mix and the encoder that the command line names."""
+    """The mix and the encoder that the command line names; both are found, and the encoder not yet loaded."""
 
     path: Path
     model: str | None
     vectors: str | None
     device: str
     reporter: Reporter
-    mix: "MixFile" = None  # type: ignore[assignment]
-    _coverage: object = None
+    mix: "MixFile" = field(init=False)
+    _folder: Path | None = field(init=False)  # of the model; None for static vectors
+    _coverage: object = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         from elmo_cli.storage.mix_file import read_mix
 
         self.mix = read_mix(self.path)
+        self._folder = find_identity(self.mix.encoder, self.model, self.vectors, Place(str(self.path)))
 
-    def predictor(self, folder: Path | None) -> "Predictor":
+    def predictor(self) -> "Predictor":
         """Load the encoder and the head."""
         from elmo_cli.mixing.predict import Predictor
 
-        place = Place(str(self.path))
-        encoder = open_encoder(self.mix, folder, self.vectors, device=self.device, place=place, reporter=self.reporter)
+        encoder = open_encoder(
+            self.mix,
+            self._folder,
+            self.vectors,
+            device=self.device,
+            place=Place(str(self.path)),
+            reporter=self.reporter,
+        )
         self._coverage = getattr(encoder, "coverage", None)
         return Predictor(self.mix, encoder)
 

@@ -5,9 +5,11 @@ from typing import Annotated
 import typer
 
 from elmo_cli.commands.asked_model import AskedModel
-from elmo_cli.commands.neighbors_answer import FORMATS, Answer, choose_form
+from elmo_cli.commands.neighbors_answer import Answer, choose_form
 from elmo_cli.commands.neighbors_work import Search, nearest, read_batch, static_neighbors
 from elmo_cli.commands.occurrence_options import (
+    AnswerFormat,
+    AnswerWidth,
     CorpusOption,
     IgnoreCase,
     IndexOption,
@@ -15,7 +17,6 @@ from elmo_cli.commands.occurrence_options import (
     LayerOption,
     Source,
     TextCol,
-    is_named,
     refuse_empty,
 )
 from elmo_cli.commands.options import (
@@ -28,6 +29,7 @@ from elmo_cli.commands.options import (
     Threads,
     Workers,
     choose,
+    is_named,
 )
 from elmo_cli.errors import ConfigError
 from elmo_cli.reporting import Reporter
@@ -74,16 +76,9 @@ def neighbors(
         str | None,
         typer.Option("--batch", metavar="FILE", help="Many queries: a file of WORD, tab, SENTENCE a line, or -."),
     ] = None,
-    format_name: Annotated[
-        str | None,
-        typer.Option(
-            "-f", "--format", metavar="FORMAT", help="text, tsv or jsonl.  [default: text on a terminal, else tsv]"
-        ),
-    ] = None,
+    format_name: AnswerFormat = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a query.")] = False,
-    columns: Annotated[
-        int | None, typer.Option("--width", metavar="N", min=1, help="Columns of -f text.  [default: the terminal's]")
-    ] = None,
+    columns: AnswerWidth = None,
     input_mode: InputGuessed = None,
     text_col: TextCol = None,
     column: Column = 1,
@@ -118,7 +113,6 @@ def neighbors(
 
     reporter: Reporter = ctx.obj
     form = choose_form(format_name, as_json=as_json, columns=columns)
-    choose("--format", form.name, (*FORMATS, "json"))
     context = _context(word, sentence or [], batch, corpus or [])
     errors = choose("--encoding-errors", encoding_errors, ENCODING_ERRORS)
     source = Source(

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
+from elmo_cli.commands.options import choose
 from elmo_cli.commands.streams import output_stream
 from elmo_cli.errors import ConfigError
 from elmo_cli.storage.tables import escaped, utf8
@@ -47,12 +48,13 @@ def choose_form(name: str | None, *, as_json: bool, columns: int | None) -> Form
     """Return the form: as asked, else the concordance on a terminal and the table elsewhere.
 
     Raises:
-        ConfigError: two forms are asked for.
+        ConfigError: two forms are asked for, or one that there is not.
     """
     if as_json and name is not None:
         raise ConfigError("--json and --format exclude each other", fix="leave one of them out")
     terminal = sys.stdout.isatty()
     name = "json" if as_json else name or ("text" if terminal else "tsv")
+    choose("--format", name, (*FORMATS, "json"))
     if columns is None:
         columns = shutil.get_terminal_size((_PIPE_COLUMNS, 24)).columns if terminal else _PIPE_COLUMNS
     return Form(name, columns, terminal)
@@ -94,8 +96,7 @@ class Answer:
             for hit in hits:
                 self._out.json({**head, **hit.to_json()})
         elif self._form.name == "tsv":
-            cells = ((hit.rank, f"{hit.score:.6f}", hit.word, hit.file, hit.line, hit.token, hit.text) for hit in hits)
-            self._table(HIT_COLUMNS, cells, head)
+            self._table(HIT_COLUMNS, ((hit.rank, *hit_cells(hit)) for hit in hits), head)
         else:
             from elmo_cli.neighbors.widths import harmless
 
@@ -172,6 +173,11 @@ class LineWriter:
             return
         self._stream.flush()
         show_lines(lines)
+
+
+def hit_cells(hit: "Hit") -> tuple[object, ...]:
+    """Return the cells of an occurrence in a table, from its score on."""
+    return f"{hit.score:.6f}", hit.word, hit.file, hit.line, hit.token, hit.text
 
 
 def _escape_controls(cell: str) -> str:

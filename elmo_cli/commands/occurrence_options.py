@@ -61,6 +61,16 @@ IgnoreCase = Annotated[
     typer.Option("--ignore-case", help="Take upper and lower case for the same; else only where there is no other."),
 ]
 
+AnswerFormat = Annotated[
+    str | None,
+    typer.Option(
+        "-f", "--format", metavar="FORMAT", help="text, tsv or jsonl.  [default: text on a terminal, else tsv]"
+    ),
+]
+AnswerWidth = Annotated[
+    int | None, typer.Option("--width", metavar="N", min=1, help="Columns of -f text.  [default: the terminal's]")
+]
+
 
 class ManyCorpora(ElmoCommand):
     """A command in which several files may stand behind one ``--corpus``, as a shell's pattern puts them there.
@@ -244,12 +254,6 @@ def refuse_empty(word: str) -> None:
     """
     if not word.strip():
         raise ConfigError("the word is empty", fix="name a word")
-
-
-def is_named(ctx: typer.Context, option: str) -> bool:
-    """Tell whether the value of an option was given, on the command line or in the environment."""
-    source = ctx.get_parameter_source(option)
-    return source is not None and source.name != "DEFAULT"
 
 
 def parse_layer(text: str, count: int) -> int:

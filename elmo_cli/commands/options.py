@@ -140,6 +140,12 @@ def choose(option: str, value: str, choices: tuple[Choice, ...]) -> Choice:
     raise ConfigError(f"{option} {value!r} is not known", fix=f"choose {', '.join(choices[:-1])} or {choices[-1]}")
 
 
+def is_named(ctx: typer.Context, option: str) -> bool:
+    """Tell whether the value of an option was given, on the command line, in the environment or in a settings file."""
+    source = ctx.get_parameter_source(option)
+    return source is not None and source.name != "DEFAULT"
+
+
 def use_threads(count: int | None) -> None:
     """Set the number of threads of torch's arithmetic."""
     if count is not None:

@@ -8,6 +8,8 @@ import typer
 from elmo_cli.commands.asked_model import AskedModel
 from elmo_cli.commands.neighbors_answer import choose_form
 from elmo_cli.commands.occurrence_options import (
+    AnswerFormat,
+    AnswerWidth,
     CorpusOption,
     IgnoreCase,
     IndexOption,
@@ -15,7 +17,6 @@ from elmo_cli.commands.occurrence_options import (
     LayerOption,
     Source,
     TextCol,
-    is_named,
     refuse_empty,
 )
 from elmo_cli.commands.options import (
@@ -29,9 +30,10 @@ from elmo_cli.commands.options import (
     Threads,
     Workers,
     choose,
+    is_named,
     refuse_existing,
 )
-from elmo_cli.commands.senses_answer import FORMATS, write_senses
+from elmo_cli.commands.senses_answer import write_senses
 from elmo_cli.commands.senses_work import Grouping, draw, group
 from elmo_cli.reporting import Reporter
 from elmo_cli.settings import DEFAULT_MODEL
@@ -71,16 +73,9 @@ def senses(
         typer.Option("--color-by", metavar="NAME", help="Colour by a column or key of the corpus, not by group."),
     ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, max=2**32 - 1, help="Of the grouping.")] = 1,
-    format_name: Annotated[
-        str | None,
-        typer.Option(
-            "-f", "--format", metavar="FORMAT", help="text, tsv or jsonl.  [default: text on a terminal, else tsv]"
-        ),
-    ] = None,
+    format_name: AnswerFormat = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
-    columns: Annotated[
-        int | None, typer.Option("--width", metavar="N", min=1, help="Columns of -f text.  [default: the terminal's]")
-    ] = None,
+    columns: AnswerWidth = None,
     force: Force = False,
     input_mode: InputGuessed = None,
     text_col: TextCol = None,
@@ -110,7 +105,6 @@ def senses(
     reporter: Reporter = ctx.obj
     refuse_empty(word)
     form = choose_form(format_name, as_json=as_json, columns=columns)
-    choose("--format", form.name, (*FORMATS, "json"))
     choose("--map", map_name, MAPS)
     if plot is not None:
         refuse_existing(plot, force=force)

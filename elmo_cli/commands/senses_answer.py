@@ -2,13 +2,11 @@
 
 from typing import Any, Final
 
-from elmo_cli.commands.neighbors_answer import FORMATS, Form, LineWriter
+from elmo_cli.commands.neighbors_answer import HIT_COLUMNS, Form, LineWriter, hit_cells
 from elmo_cli.commands.senses_work import Grouped
 from elmo_cli.commands.streams import output_stream
 
-__all__ = ["FORMATS", "write_senses"]
-
-COLUMNS: Final = ("group", "typicality", "word", "file", "line", "token", "text")
+COLUMNS: Final = ("group", "typicality", *HIT_COLUMNS[2:])
 
 
 def write_senses(found: Grouped, form: Form, lines: int) -> None:
@@ -37,10 +35,7 @@ def write_senses(found: Grouped, form: Form, lines: int) -> None:
             everything = [(number, found.hits[member]) for number, group in groups for member in group.members]
             if form.name == "tsv":
                 writer.table([COLUMNS])
-                writer.table(
-                    (number, f"{hit.score:.6f}", hit.word, hit.file, hit.line, hit.token, hit.text)
-                    for number, hit in everything
-                )
+                writer.table((number, *hit_cells(hit)) for number, hit in everything)
             else:
                 for number, hit in everything:
                     writer.json(_occurrence(number, hit.to_json()))
@@ -63,5 +58,5 @@ def _object(found: Grouped, lines: int) -> dict[str, Any]:
 def _occurrence(group: int | None, hit: dict[str, Any]) -> dict[str, Any]:
     """Return the keys of an occurrence; its score is called what it is here."""
     head: dict[str, Any] = {} if group is None else {"group": group}
-    rest = {name: value for name, value in hit.items() if name not in ("score",)}
+    rest = {name: value for name, value in hit.items() if name != "score"}
     return {**head, "rank": rest.pop("rank"), "typicality": hit["score"], **rest}

@@ -1,7 +1,5 @@
 """What gives layers to tokens: a biLM, or anything else that does."""
 
-import hashlib
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
@@ -59,16 +57,11 @@ def bilm_identity(folder: Path, config: ModelConfig, source: str) -> EncoderIden
     Raises:
         ModelError: the weights cannot be read.
     """
-    try:
-        weights = fingerprint(folder / WEIGHTS_FILE)
-    except OSError as error:
-        raise ModelError(f"cannot be read: {error.strerror}", where=Place(str(folder / WEIGHTS_FILE))) from error
-    what = json.dumps([config.bilm.to_json(), weights], sort_keys=True)
     return EncoderIdentity(
         kind="bilm",
         name=folder.resolve().name,
         source=source,
-        fingerprint=hashlib.sha256(what.encode()).hexdigest(),
+        fingerprint=fingerprint(folder / WEIGHTS_FILE, config.bilm),
         layer_count=config.bilm.layer_count,
         dim=config.bilm.vector_dim,
     )

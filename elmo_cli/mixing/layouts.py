@@ -97,6 +97,11 @@ class Opened:
     mode: str
     how: str
 
+    @property
+    def layout_told(self) -> str:
+        """The mode, and how it is known where it was not told."""
+        return f"{self.mode} ({self.how})" if self.how else self.mode
+
 
 def open_text(
     argument: str, mode: str | None, *, errors: EncodingErrors = "strict", own_mode: str = "", own_columns: int = 0

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from elmo_cli.errors import DataError, ModelError, Place
+from elmo_cli.errors import DataError, Place
 from elmo_cli.neighbors.corpus_text import Reading
 from elmo_cli.storage.files import write_text_whole
 from elmo_cli.storage.fingerprints import fingerprint
@@ -111,12 +111,7 @@ def mark_model(folder: Path, config: ModelConfig) -> ModelMark:
     Raises:
         ModelError: its weights cannot be read.
     """
-    try:
-        weights = fingerprint(folder / WEIGHTS_FILE)
-    except OSError as error:
-        raise ModelError(f"cannot be read: {error.strerror}", where=Place(str(folder / WEIGHTS_FILE))) from error
-    what = json.dumps([config.bilm.to_json(), weights], sort_keys=True)
-    return ModelMark(folder.resolve().name, hashlib.sha256(what.encode()).hexdigest())
+    return ModelMark(folder.resolve().name, fingerprint(folder / WEIGHTS_FILE, config.bilm))
 
 
 def write_info(folder: Path, info: IndexInfo) -> None:

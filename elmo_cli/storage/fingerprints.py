@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from elmo_cli.config import BiLMConfig
 from elmo_cli.errors import ModelError, Place
 
 _KEY: Final = "sha256"  # in the header's metadata: of all that comes after the header
@@ -43,12 +44,21 @@ def sums_of(weights: Path, vocabulary: Path) -> dict[str, str]:
     return {name: value for name, value in found.items() if value is not None}
 
 
-def fingerprint(weights: Path) -> str:
-    """Return the sum of a model's weights, from their header or, where others have written the file, from its content.
+def fingerprint(weights: Path, shape: BiLMConfig) -> str:
+    """Return by what a mix or an index knows a model again: the sum of its shape and weights.
 
     Raises:
-        OSError: the file cannot be read.
+        ModelError: the weights cannot be read.
     """
+    try:
+        found = _recorded_or_own_sum(weights)
+    except OSError as error:
+        raise ModelError(f"cannot be read: {error.strerror}", where=Place(str(weights))) from error
+    return hashlib.sha256(json.dumps([shape.to_json(), found], sort_keys=True).encode()).hexdigest()
+
+
+def _recorded_or_own_sum(weights: Path) -> str:
+    """Return the sum of the weights, from their header or, where others have written the file, from its content."""
     recorded = _sum_of_weights(weights)
     if recorded is not None:
         return recorded
