@@ -24,18 +24,18 @@ _LINE_S = 30.0  # between progress lines where stderr is no terminal
 
 def answer(text: str) -> None:
     """Print a line of the command's answer."""
-    with _answer_errors():
+    with answer_errors():
         print(_encodable(harmless(text, keep="\n\t") if sys.stdout.isatty() else text, sys.stdout))
 
 
 def end_of_answer() -> None:
     """Hand on all of the answer: a closed pipe or a full disk shows now, not when the interpreter ends."""
-    with _answer_errors():
+    with answer_errors():
         sys.stdout.flush()
 
 
 @contextmanager
-def _answer_errors() -> Iterator[None]:
+def answer_errors() -> Iterator[None]:
     """Tell of an answer that cannot be written; the reader's closed pipe is no error and stays what it is."""
     try:
         yield

@@ -98,10 +98,10 @@ class Answer:
         elif self._form.name == "tsv":
             self._table(HIT_COLUMNS, ((hit.rank, *hit_cells(hit)) for hit in hits), head)
         else:
-            from elmo_cli.neighbors.widths import harmless
+            from elmo_cli.neighbors.widths import one_line
 
             if self._batch:
-                self._out.line(("\n" if self._written else "") + harmless(f"{query.word}: {query.context}"))
+                self._out.line(("\n" if self._written else "") + one_line(f"{query.word}: {query.context}"))
             self._out.concordance(hits)
         self._written = True
 
@@ -124,10 +124,10 @@ class Answer:
         elif self._form.name == "tsv":
             self._table(TYPE_COLUMNS, rows, {})
         else:
-            from elmo_cli.neighbors.widths import harmless
+            from elmo_cli.neighbors.widths import one_line
 
             for near in found:
-                self._out.line(f"{near.score:6.3f}  {harmless(near.word)}  {near.count:,}")
+                self._out.line(f"{near.score:6.3f}  {one_line(near.word)}  {near.count:,}")
 
     def _table(self, names: Sequence[str], rows: Iterable[Sequence[object]], head: Mapping[str, object]) -> None:
         if not self._written:

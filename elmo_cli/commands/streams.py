@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, cast
 
+from elmo_cli.commands import console
 from elmo_cli.reporting import Reporter
 from elmo_cli.text.sources import STDIN
 
@@ -34,16 +35,12 @@ def open_closed_streams() -> None:
 @contextmanager
 def output_stream(output: Path | None) -> Iterator[BinaryIO]:
     """Open the target: a file that appears whole or not at all, or standard output for None and ``-``."""
-    from elmo_cli.storage.files import output_error, whole_file
+    from elmo_cli.storage.files import whole_file
 
     if output is not None and str(output) != "-":
         with whole_file(output) as file:
             yield file
         return
-    try:
+    with console.answer_errors():
         yield cast(BinaryIO, sys.stdout.buffer)
         sys.stdout.buffer.flush()
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise output_error(Path("standard output"), error) from error

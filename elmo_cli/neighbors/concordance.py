@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from elmo_cli.neighbors.index import Index
 from elmo_cli.neighbors.search import Scored
-from elmo_cli.neighbors.widths import cut_end, cut_start, harmless, width
+from elmo_cli.neighbors.widths import cut_end, cut_start, one_line, width
 
 NARROWEST: Final = 40
 WIDEST: Final = 200
@@ -117,15 +117,15 @@ def concordance(hits: Sequence[Hit], columns: int, *, mark: str = "…", short: 
 def _place(hit: Hit, room: int, mark: str, *, short: bool) -> str:
     number = f":{hit.line}"
     file = Path(hit.file).name if short and Path(hit.file).parts[-len(_DEMO) :] == _DEMO else hit.file
-    return cut_start(harmless(file), max(room - len(number), 1), mark) + number
+    return cut_start(one_line(file), max(room - len(number), 1), mark) + number
 
 
 def _line(hit: Hit, place: str, room: int, mark: str) -> ConcordanceLine:
-    word = cut_end(harmless(hit.word), room - 4, mark)
+    word = cut_end(one_line(hit.word), room - 4, mark)
     # A space between word and context only where the text has one: there is none in Chinese or before a comma.
     before, after = hit.text[: hit.start], hit.text[hit.end :]
-    left = harmless(before) + (" " if before[-1:].isspace() else "")
-    right = (" " if after[:1].isspace() else "") + harmless(after)
+    left = one_line(before) + (" " if before[-1:].isspace() else "")
+    right = (" " if after[:1].isspace() else "") + one_line(after)
     left_room = max(room // 2 - (width(word) + 1) // 2, 0)
     left = cut_start(left, left_room, mark)
     right = cut_end(right, room - left_room - width(word), mark)

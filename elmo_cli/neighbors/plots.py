@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from elmo_cli.errors import ConfigError
 from elmo_cli.neighbors.coloring import Coloring
 from elmo_cli.neighbors.plane import spread_points
-from elmo_cli.neighbors.widths import harmless
+from elmo_cli.neighbors.widths import one_line
 from elmo_cli.storage.extras import pyplot_figure
 from elmo_cli.storage.files import whole_file, write_text_whole
 
@@ -45,7 +45,7 @@ class PlotPoint:
     @property
     def line(self) -> str:
         """The sentence and its place, harmless in one line."""
-        return harmless(f"{self.left}[{self.word}]{self.right}") + f"  {harmless(self.place)}"
+        return one_line(f"{self.left}[{self.word}]{self.right}") + f"  {one_line(self.place)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ def _drawing(plot: Plot, *, titles: bool) -> list[str]:
 
 def _text(text: str) -> str:
     """Return a text as it may stand in XML and HTML."""
-    return html.escape(harmless(text))
+    return html.escape(one_line(text))
 
 
 def _page(plot: Plot) -> str:
@@ -161,11 +161,11 @@ def _write_png(path: Path, plot: Plot) -> None:
     axes = figure.add_axes((0.03, 0.03, 0.76, 0.91))
     places = spread_points(plot.points)
     axes.scatter(places[:, 0], places[:, 1], c=list(plot.coloring.colors), s=26, alpha=0.75, linewidths=0)
-    axes.set_title(harmless(plot.title).replace("$", r"\$"), loc="left")
+    axes.set_title(one_line(plot.title).replace("$", r"\$"), loc="left")
     axes.set_xticks([])
     axes.set_yticks([])
     for number, (name, color) in enumerate(plot.coloring.legend):
-        shown = harmless(name).replace("$", r"\$")[:_LONGEST_NAME]
+        shown = one_line(name).replace("$", r"\$")[:_LONGEST_NAME]
         figure.text(0.81, 0.92 - 0.035 * number, "●", color=color)
         figure.text(0.835, 0.92 - 0.035 * number, shown)
     with whole_file(path) as file:

@@ -8,7 +8,7 @@ _NO_WIDTH: Final = ("Mn", "Me", "Cf")
 _DIRECTION: Final = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u061c")
 
 
-def harmless(text: str) -> str:
+def one_line(text: str) -> str:
     """Return a text in one line: runs of white space as one space, no control characters, no change of direction.
 
     What a terminal would obey becomes U+FFFD, so that a corpus cannot move the cursor or set colours.

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from elmo_cli.neighbors.widths import cut_end, cut_start, harmless, width
+from elmo_cli.neighbors.widths import cut_end, cut_start, one_line, width
 
 
 @pytest.mark.parametrize(
@@ -56,11 +56,11 @@ def test_a_wide_character_that_has_no_room_leaves_a_gap() -> None:
 
 @given(st.text())
 def test_nothing_is_left_that_a_terminal_obeys(text: str) -> None:
-    shown = harmless(text)
+    shown = one_line(text)
     assert not [character for character in shown if unicodedata.category(character) in ("Cc", "Cs")]
     assert "\u202e" not in shown
     assert shown == " ".join(shown.split())
 
 
 def test_escape_sequences_are_made_visible() -> None:
-    assert harmless("a\x1b[31mred\x07\tb\nc") == "a\ufffd[31mred\ufffd b c"
+    assert one_line("a\x1b[31mred\x07\tb\nc") == "a\ufffd[31mred\ufffd b c"
