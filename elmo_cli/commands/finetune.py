@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from elmo_cli import settings
 from elmo_cli.commands import console
 from elmo_cli.commands.options import (
     Column,
@@ -27,6 +28,7 @@ from elmo_cli.commands.training_options import (
     MaxSteps,
     MaxTime,
     NegativesOption,
+    PrecisionOption,
     Resume,
     Seed,
     StepTokens,
@@ -35,11 +37,11 @@ from elmo_cli.commands.training_options import (
     WeightsDtype,
     in_utf8,
     name_of,
-    refuse_several_processes,
     sources_of,
+    together,
     workplace,
 )
-from elmo_cli.config import DTYPES, FINETUNING_RATE, FinetuneSettings, Limits, TrainingSettings
+from elmo_cli.config import DTYPES, FINETUNING_RATE, TRAINING_PRECISIONS, FinetuneSettings, Limits, TrainingSettings
 from elmo_cli.errors import ConfigError
 from elmo_cli.reporting import Reporter
 from elmo_cli.settings import DEFAULT_MODEL
@@ -114,6 +116,7 @@ def finetune(
     learning_rate: Annotated[float, typer.Option("--learning-rate", help="Of Adam, at its highest.")] = FINETUNING_RATE,
     dropout: Dropout = _DEFAULTS.dropout,
     negatives: NegativesOption = _DEFAULTS.negatives,
+    precision: PrecisionOption = _DEFAULTS.precision,
     dtype: WeightsDtype = _DEFAULTS.weights_dtype,
     seed: Seed = _DEFAULTS.seed,
     resume: Resume = None,
@@ -133,7 +136,6 @@ def finetune(
     then everything. The two stages share --max-steps and --max-time half and half.
     """
     reporter: Reporter = ctx.obj
-    refuse_several_processes("elmo finetune")
     limits = Limits(epochs, max_steps, None if max_time is None else read_duration(max_time))
     if resume is not None:
         if corpora or heldout or general or output or force:
@@ -143,19 +145,21 @@ def finetune(
         folder = find_run(resume)
         from elmo_cli.training.finetune import resume_finetuning
 
-        place = workplace(device, threads, workers, reporter, tensorboard)
-        _tell(resume_finetuning(folder, place, limits), reporter)
+        with together(workplace(device, threads, workers, reporter, tensorboard)) as place:
+            _tell(resume_finetuning(folder, place, limits), reporter)
         return
     if epochs is None and max_steps is None:
         limits = Limits(1, None, limits.max_time_s)
-    settings = TrainingSettings(
+    training = TrainingSettings(
         vocab_size=vocab_size,
         min_count=min_count,
         batch_tokens=batch_tokens,
         accumulate=accumulate,
+        processes=(settings.launched() or (0, 1, 0))[1],
         learning_rate=learning_rate,
         dropout=dropout,
         negatives=negatives,
+        precision=choose("--precision", precision, TRAINING_PRECISIONS),
         weights_dtype=choose("--dtype", dtype, DTYPES),
         seed=seed,
     )
@@ -168,11 +172,11 @@ def finetune(
     named = Path("models") / f"{base.resolve().name}-{name_of(corpora or [])}" if output is None else None
     folder = in_utf8(named or new_model_folder(output or ""))
     refuse_existing_model(folder, force=force)
-    place = workplace(device, threads, workers, reporter, tensorboard)
     from elmo_cli.training.finetune import start_finetuning
 
-    applied = limits.applied_to(settings)
-    _tell(start_finetuning(folder, base, sources, applied, adaptation, place, overwrite=force), reporter)
+    applied = limits.applied_to(training)
+    with together(workplace(device, threads, workers, reporter, tensorboard)) as place:
+        _tell(start_finetuning(folder, base, sources, applied, adaptation, place, overwrite=force), reporter)
 
 
 def _language_of(base: Path) -> str:
@@ -181,8 +185,10 @@ def _language_of(base: Path) -> str:
     return read_config(base).language
 
 
-def _tell(result: "FinetuneResult", reporter: Reporter) -> None:
+def _tell(result: "FinetuneResult | None", reporter: Reporter) -> None:
     """Say how the perplexities changed, and print the model's path."""
+    if result is None:  # of a process that is not the first of its team
+        return
     reporter.note(result.domain.line("held-out"))
     if result.general is not None:
         reporter.note(result.general.line("general"))

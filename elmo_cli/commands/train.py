@@ -1,7 +1,5 @@
 """`elmo train`: text to a model."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -28,6 +26,7 @@ from elmo_cli.commands.training_options import (
     Heldout,
     MaxSteps,
     MaxTime,
+    PrecisionOption,
     Resume,
     Seed,
     StepTokens,
@@ -37,11 +36,12 @@ from elmo_cli.commands.training_options import (
     in_utf8,
     name_of,
     sources_of,
+    together,
     workplace,
 )
 from elmo_cli.config import DEFAULT_PRESET, DTYPES, PRESETS, RECIPES, TRAINING_PRECISIONS, Limits, TrainingSettings
-from elmo_cli.errors import ConfigError, ElmoError
-from elmo_cli.reporting import Reporter, SilentReporter
+from elmo_cli.errors import ConfigError
+from elmo_cli.reporting import Reporter
 from elmo_cli.storage.registry import new_model_folder
 from elmo_cli.storage.run_dir import find_run, refuse_existing_model
 
@@ -118,15 +118,7 @@ def train(
         int | None,
         typer.Option("--negatives", min=1, help="Of the sampled softmax.  [default: 1,024; bilm-tf 8,192]"),
     ] = None,
-    precision: Annotated[
-        str,
-        typer.Option(
-            "--precision",
-            metavar="TYPE",
-            autocompletion=complete_from(*TRAINING_PRECISIONS),
-            help="Of char CNN and LSTMs: float32, bfloat16, or on a GPU float16.",
-        ),
-    ] = _DEFAULTS.precision,
+    precision: PrecisionOption = _DEFAULTS.precision,
     dtype: WeightsDtype = _DEFAULTS.weights_dtype,
     seed: Seed = _DEFAULTS.seed,
     resume: Resume = None,
@@ -149,7 +141,7 @@ def train(
                 "--resume takes texts, settings and place from the run", fix="leave out all but the limits"
             )
         folder = find_run(resume)
-        with _together(workplace(device, threads, workers, reporter, tensorboard)) as place:
+        with together(workplace(device, threads, workers, reporter, tensorboard)) as place:
             _tell(_resume(folder, place, limits), reporter)
         return
     base = RECIPES[choose("--recipe", recipe, tuple(RECIPES))]
@@ -172,26 +164,8 @@ def train(
     sources = sources_of(corpora or [], heldout or [], input_mode, column, lang, encoding_errors)
     folder = in_utf8(new_model_folder(output) if output is not None else Path("models") / name_of(corpora or []))
     refuse_existing_model(folder, force=force)  # by all processes, before the first of them writes anything
-    with _together(workplace(device, threads, workers, reporter, tensorboard)) as place:
+    with together(workplace(device, threads, workers, reporter, tensorboard)) as place:
         _tell(_start(folder, sources, limits.applied_to(unlimited), place, force), reporter)
-
-
-@contextmanager
-def _together(place: "Workplace") -> Iterator["Workplace"]:
-    """Meet the other processes of the run, if there are any; the first of a machine tells its errors, no other."""
-    from elmo_cli.training.distributed import join_team, leave_team
-
-    team, device = join_team(settings.launched(), place.device)
-    reporter = place.reporter if team.is_writer else SilentReporter()
-    try:
-        yield replace(place, team=team, device=device, reporter=reporter)
-        team.wait()
-    except ElmoError as problem:
-        if team.local_rank:
-            raise typer.Exit(problem.exit_code) from problem
-        raise
-    finally:
-        leave_team(team)
 
 
 def _tell(result: "TrainingResult | None", reporter: Reporter) -> None:

@@ -2,7 +2,9 @@
 
 import glob
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,9 +21,9 @@ from elmo_cli.commands.options import (
     default_workers,
     use_threads,
 )
-from elmo_cli.config import DTYPES
-from elmo_cli.errors import ConfigError, Place
-from elmo_cli.reporting import Reporter
+from elmo_cli.config import DTYPES, TRAINING_PRECISIONS
+from elmo_cli.errors import ConfigError, ElmoError, Place
+from elmo_cli.reporting import Reporter, SilentReporter
 
 if TYPE_CHECKING:
     from elmo_cli.training.sources import TextSources
@@ -49,6 +51,15 @@ Accumulate = Annotated[
 ]
 Dropout = Annotated[float, typer.Option("--dropout", help="Share of values zeroed.")]
 NegativesOption = Annotated[int, typer.Option("--negatives", min=1, help="Negatives of the sampled softmax.")]
+PrecisionOption = Annotated[
+    str,
+    typer.Option(
+        "--precision",
+        metavar="TYPE",
+        autocompletion=complete_from(*TRAINING_PRECISIONS),
+        help="Of char CNN and LSTMs: float32, bfloat16, or on a GPU float16.",
+    ),
+]
 WeightsDtype = Annotated[
     str,
     typer.Option(
@@ -131,12 +142,19 @@ def workplace(
     return Workplace(choose_device(device), cache, workers or default_workers(), reporter, tensorboard)
 
 
-def refuse_several_processes(command: str) -> None:
-    """Refuse to run under ``torchrun`` what does not share its work.
+@contextmanager
+def together(place: "Workplace") -> Iterator["Workplace"]:
+    """Meet the other processes of the run, if there are any; the first of a machine tells its errors, no other."""
+    from elmo_cli.training.distributed import join_team, leave_team
 
-    Raises:
-        ConfigError: several processes were launched.
-    """
-    launched = settings.launched()
-    if launched is not None and launched[1] > 1:
-        raise ConfigError(f"{command} trains in one process", fix="run it without torchrun")
+    team, device = join_team(settings.launched(), place.device)
+    reporter = place.reporter if team.is_writer else SilentReporter()
+    try:
+        yield replace(place, team=team, device=device, reporter=reporter)
+        team.wait()
+    except ElmoError as problem:
+        if team.local_rank:
+            raise typer.Exit(problem.exit_code) from problem
+        raise
+    finally:
+        leave_team(team)

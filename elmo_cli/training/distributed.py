@@ -18,6 +18,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from torch import Tensor
+from torch.nn import Module
 
 from elmo_cli.errors import ElmoError
 from elmo_cli.storage.checkpoints import Checkpoint
@@ -91,11 +92,15 @@ class Team:
         Raises:
             ElmoError: they have not.
         """
-        if self.size > 1 and self._shared_json(list(names)) != list(names):
+        if self.tell(list(names)) != list(names):
             raise ElmoError(
                 f"process {self.rank} has read another text than the first one",
                 fix="give all machines the same files, with the same content",
             )
+
+    def tell(self, value: Any) -> Any:  # noqa: ANN401 (whatever JSON holds)
+        """Return the first process's value."""
+        return value if self.size == 1 else self._shared_json(value)
 
     def share(self, checkpoint: Checkpoint | None) -> Checkpoint | None:
         """Return the first process's checkpoint, which alone has to reach the run's folder."""
@@ -112,6 +117,12 @@ class Team:
             received[name] = tensors[name].to(self.device) if self.is_writer else empty
             self._call(dist.broadcast, received[name], src=0)
         return Checkpoint(received, head["values"])
+
+    def share_weights(self, module: Module) -> None:
+        """Give a module the first process's weights."""
+        shared = self.share(Checkpoint(module.state_dict(), {}))
+        if self.size > 1 and shared is not None:
+            module.load_state_dict(shared.tensors)
 
     def wait(self) -> None:
         """Wait until all processes have come here."""
@@ -157,7 +168,7 @@ class Team:
         except RuntimeError as error:
             raise ElmoError(
                 f"process {self.rank} of {self.size} has lost the others: {str(error).splitlines()[0]}",
-                fix="see what they say, then go on with: elmo train --resume DIR",
+                fix="see what they say, then go on with --resume",
             ) from error
 
 

@@ -22,7 +22,7 @@ from elmo_cli.training.extend import extended_vocabulary, model_from_base
 from elmo_cli.training.freeze import read_frozen
 from elmo_cli.training.heldout import target_frequencies
 from elmo_cli.training.position import Position
-from elmo_cli.training.run import announced, model_config, train_session, write_model_text
+from elmo_cli.training.run import announced, check_place, model_config, train_session, under_way, write_model_text
 from elmo_cli.training.run_settings import prepare, prepared_before, settings_tables
 from elmo_cli.training.session import Session, Start, divide_text, make_session
 from elmo_cli.training.softmax_stage import learn_softmax, stage_settings
@@ -85,8 +85,11 @@ def start_finetuning(
     place: Workplace,
     *,
     overwrite: bool = False,
-) -> FinetuneResult:
+) -> FinetuneResult | None:
     """Fit a model to a domain, into ``folder``.
+
+    Returns:
+        What the first process of a team has measured; None in the others.
 
     Raises:
         OutputError: there is a model or a run already and ``overwrite`` is false, or the folder cannot be written.
@@ -107,23 +110,28 @@ def start_finetuning(
             where=Place(str(base_folder)),
             fix="leave out --extend-vocab",
         )
+    check_place(settings, sources.corpora + sources.heldout + sources.general, place)
     files = (sources.corpora, sources.heldout, sources.general)
-    corpora = [prepare(names, sources.options, place) for names in files]
+    corpora = place.prepared_together(lambda: [prepare(names, sources.options, place) for names in files])
     task = _task(base, corpora, settings, adaptation)
     run = RunDir(folder)
-    run.remove()
     origin = {"base": str(base_folder.absolute()), "base_sha256": base.sha256, **asdict(adaptation)}
-    run.create({**settings_tables(sources, corpora, task.settings), FINETUNE_TABLE: origin})
+    if place.team.is_writer:
+        run.remove()
+        run.create({**settings_tables(sources, corpora, task.settings), FINETUNE_TABLE: origin})
     return _finetune(folder, task, run, place, resume=False)
 
 
-def resume_finetuning(folder: Path, place: Workplace, limits: Limits) -> FinetuneResult:
+def resume_finetuning(folder: Path, place: Workplace, limits: Limits) -> FinetuneResult | None:
     """Go on with a fine-tuning from its newest checkpoint that can be read, in whichever stage it is.
 
     Args:
         folder: of the model.
         place: to work in.
         limits: replace the run's own where they are not None, for good.
+
+    Returns:
+        What the first process of a team has measured; None in the others.
 
     Raises:
         ConfigError: the run is no fine-tuning.
@@ -138,13 +146,14 @@ def resume_finetuning(folder: Path, place: Workplace, limits: Limits) -> Finetun
         origin = dict(tables[FINETUNE_TABLE])
         base_folder, sha256 = Path(origin.pop("base")), origin.pop("base_sha256")
         adaptation, settings = FinetuneSettings(**origin), TrainingSettings(**tables["training"])
-        corpora = prepared_before(tables["text"], _TEXTS, place)
+        corpora = place.prepared_together(lambda: prepared_before(tables["text"], _TEXTS, place))
     except (KeyError, TypeError, ValueError) as error:
         raise ModelError(f"the run's settings are damaged: {error}", where=Place(str(run.path))) from error
+    check_place(settings, (), place)
     base = load_base(base_folder, expected_sha256=sha256)
     settings = limits.applied_to(settings)
     task = _task(base, corpora, settings, adaptation)
-    if limits != Limits() and run.state != "running":
+    if place.team.is_writer and limits != Limits() and run.state != "running":
         run.create({**tables, "training": asdict(settings)})
     return _finetune(folder, task, run, place, resume=True)
 
@@ -161,9 +170,9 @@ def _task(
     return Task(base, corpus, heldout, general, decided, adaptation)
 
 
-def _finetune(folder: Path, task: Task, run: RunDir, place: Workplace, *, resume: bool) -> FinetuneResult:
+def _finetune(folder: Path, task: Task, run: RunDir, place: Workplace, *, resume: bool) -> FinetuneResult | None:
     go_on = f"elmo finetune --resume {folder}"
-    with run.under_way():
+    with under_way(run, place):
         base, settings = task.base, task.settings
         if base.softmax is None:
             place.reporter.note(f"stage 1 of 2: {base.name} has no softmax; a new one learns, all else is frozen")
@@ -172,7 +181,9 @@ def _finetune(folder: Path, task: Task, run: RunDir, place: Workplace, *, resume
             frozen = task.adaptation.freeze
             place.reporter.note(f"stage 2 of 2: all weights learn{'' if frozen == 'none' else f', frozen: {frozen}'}")
         session = announced(_session(task, base, settings), place.reporter)
-        before = _measure_before(task, session, place)
+        session.model.to(place.device)
+        place.team.share_weights(session.model)  # new rows are computed, which machines may do in other roundings
+        before = _measure_before(task, session, place) if place.team.is_writer else {}
         for comparison, name in zip(before.values(), ("held-out", "general"), strict=False):
             place.reporter.note(comparison.line(name))
 
@@ -180,6 +191,8 @@ def _finetune(folder: Path, task: Task, run: RunDir, place: Workplace, *, resume
             return _config(task, session, before, perplexity, position)
 
         result = train_session(folder, session, run, place, config_of, resume=resume, go_on=go_on)
+        if result is None:
+            return None
         best = load_language_model(folder, result.config).to(place.device)
         after = {"domain": replace(before["domain"], after=result.perplexity)}
         if "general" in before:
@@ -209,7 +222,7 @@ def _session(task: Task, base: Base, settings: TrainingSettings) -> Session:
 
 def _measure_before(task: Task, session: Session, place: Workplace) -> dict[str, Comparison]:
     """Measure the base, and where it predicts other words than the model to be trained, that one as well."""
-    start = _measured(session.model.to(place.device), task, session, place)
+    start = _measured(session.model, task, session, place)
     base, vocabulary = task.base, task.base.vocabulary
     if base.softmax is None or vocabulary is None:
         return {name: Comparison(None, found) for name, found in start.items()}

@@ -1,6 +1,7 @@
 """`elmo train` from sources to a model's folder: prepare, plan, train, keep the best, measure, write the card."""
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from datetime import date
 from importlib.metadata import version
@@ -71,7 +72,7 @@ def start_training(
         TrainingDiverged: the loss is no longer a number.
     """
     refuse_existing_model(folder, force=overwrite)
-    _check_place(settings, sources.corpora + sources.heldout, place)
+    check_place(settings, sources.corpora + sources.heldout, place)
     files = (sources.corpora, sources.heldout)
     corpora = place.prepared_together(lambda: [prepare(names, sources.options, place) for names in files])
     session = announced(_open(corpora, settings), place.reporter)
@@ -106,7 +107,7 @@ def resume_training(folder: Path, place: Workplace, limits: Limits) -> TrainingR
         corpora = place.prepared_together(lambda: prepared_before(tables["text"], ("corpora", "heldout"), place))
     except (KeyError, TypeError, ValueError) as error:
         raise ModelError(f"the run's settings are damaged: {error}", where=Place(str(run.path))) from error
-    _check_place(settings, (), place)
+    check_place(settings, (), place)
     settings = limits.applied_to(settings)
     session = announced(_open(corpora, settings), place.reporter)
     if place.team.is_writer and limits != Limits() and run.state != "running":
@@ -114,8 +115,12 @@ def resume_training(folder: Path, place: Workplace, limits: Limits) -> TrainingR
     return _train(folder, session, run, place, resume=True)
 
 
-def _check_place(settings: TrainingSettings, files: Sequence[str], place: Workplace) -> None:
-    """Refuse what cannot be done with these processes or on this device."""
+def check_place(settings: TrainingSettings, files: Sequence[str], place: Workplace) -> None:
+    """Refuse what cannot be done with these processes or on this device.
+
+    Raises:
+        ConfigError: with what to do instead.
+    """
     check_training_precision(settings.precision, place.device)
     if place.team.size > 1 and settings.stream:
         raise ConfigError("streams are read by one process", fix="run it without torchrun")
@@ -127,14 +132,13 @@ def _train(folder: Path, session: Session, run: RunDir, place: Workplace, *, res
     def config_of(perplexity: Perplexity | None, position: Position) -> ModelConfig:
         return model_config(session, perplexity, position)
 
-    if not place.team.is_writer:
-        trainer = _trainer(folder, session, run, place, config_of, None)
-        if resume:
-            _load_newest(run, trainer, place)
-        trainer.train()
-        return None
-    with run.under_way():
+    with under_way(run, place):
         return train_session(folder, session, run, place, config_of, resume=resume)
+
+
+def under_way(run: RunDir, place: Workplace) -> AbstractContextManager[None]:
+    """Mark the run as under way while the block runs; in a team the first process does it."""
+    return run.under_way() if place.team.is_writer else nullcontext()
 
 
 def train_session(
@@ -146,7 +150,7 @@ def train_session(
     *,
     resume: bool,
     go_on: str | None = None,
-) -> TrainingResult:
+) -> TrainingResult | None:
     """Train to the end of the plan and keep the best model with its config and card.
 
     Args:
@@ -157,15 +161,22 @@ def train_session(
         config_of: says what the model's config records.
         resume: whether to go on from the run's newest checkpoint.
         go_on: the command that does so, once the run is stopped; None for that of `elmo train`.
+
+    Returns:
+        What the first process of a team has measured; None in the others, which neither write nor measure.
     """
-    remove_leftovers(folder, MODEL_FILES)
-    remove_leftovers(run.path, (SETTINGS_FILE, METRICS_FILE))
+    writes = place.team.is_writer
+    if writes:
+        remove_leftovers(folder, MODEL_FILES)
+        remove_leftovers(run.path, (SETTINGS_FILE, METRICS_FILE))
     trainer = _trainer(folder, session, run, place, config_of, go_on)
     if resume:
         _load_newest(run, trainer, place)
-    if place.tensorboard or run.has_events:
+    if writes and (place.tensorboard or run.has_events):
         run.write_events(trainer.position.step)
     position = trainer.train()
+    if not writes:
+        return None
     # Measured once more as stored (perhaps in float16) and on all of the held-out text, so that the card is true.
     best = load_language_model(folder, config_of(None, position)).to(place.device)
     perplexity = measure_perplexity(best, session.heldout_batches(whole=True), place.device)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from elmo_cli.config import FinetuneSettings, TrainingSettings
 from elmo_cli.evaluation.perplexity import Perplexity
-from elmo_cli.storage.model_dir import ModelConfig, read_config, read_vocabulary
+from elmo_cli.storage.model_dir import ModelConfig, read_config
 from elmo_cli.storage.run_dir import SETTINGS_FILE, RunDir
 from elmo_cli.storage.weights import load_language_model
 from elmo_cli.text.corpus import Corpus
@@ -12,7 +12,7 @@ from elmo_cli.training.base import Base
 from elmo_cli.training.extend import model_with_fresh_softmax
 from elmo_cli.training.heldout import target_frequencies
 from elmo_cli.training.position import Position
-from elmo_cli.training.run import announced, model_config, train_session
+from elmo_cli.training.run import announced, model_config, train_session, under_way
 from elmo_cli.training.session import Start, counted_vocabulary, divide_text, make_session
 from elmo_cli.training.workplace import Workplace
 
@@ -53,29 +53,32 @@ def learn_softmax(
     """
     folder = run.path / STAGE_FOLDER
     stage = RunDir(folder)
-    if stage.state != "finished":
-        fresh = TrainingSettings()
-        own = replace(
-            stage_settings(settings, last=False),
-            epochs=adaptation.softmax_epochs,
-            learning_rate=fresh.learning_rate,
-            warmup_steps=fresh.warmup_steps,
-            weights_dtype="float32",
-        )
-        text = divide_text(corpus, heldout, own)
-        vocabulary = counted_vocabulary(text, own)
-        frequencies = target_frequencies(corpus, text.pieces, vocabulary)
-        model = model_with_fresh_softmax(base.bilm, vocabulary, frequencies, own)
+    team = place.team
+    fresh = TrainingSettings()
+    own = replace(
+        stage_settings(settings, last=False),
+        epochs=adaptation.softmax_epochs,
+        learning_rate=fresh.learning_rate,
+        warmup_steps=fresh.warmup_steps,
+        weights_dtype="float32",
+    )
+    text = divide_text(corpus, heldout, own)
+    vocabulary = counted_vocabulary(text, own)
+    frequencies = target_frequencies(corpus, text.pieces, vocabulary)
+    model = model_with_fresh_softmax(base.bilm, vocabulary, frequencies, own)
+    finished, begun = team.tell([stage.state == "finished", (stage.path / SETTINGS_FILE).exists()])
+    if not finished:
         session = announced(make_session(text, own, vocabulary, frequencies, model, Start(base.name)), place.reporter)
 
         def config_of(perplexity: Perplexity | None, position: Position) -> ModelConfig:
             return model_config(session, perplexity, position)
 
-        begun = (stage.path / SETTINGS_FILE).exists()
-        if not begun:
+        if team.is_writer and not begun:
             stage.create(run.settings())
-        with stage.under_way():
+        with under_way(stage, place):
             train_session(folder, session, stage, place, config_of, resume=begun, go_on=go_on)
-    config = read_config(folder)
-    learned = load_language_model(folder, config)
-    return replace(base, softmax=learned.softmax, vocabulary=read_vocabulary(folder, config))
+    if team.is_writer:
+        model = load_language_model(folder, read_config(folder))
+    model.to(place.device)
+    team.share_weights(model.softmax)
+    return replace(base, softmax=model.softmax.to("cpu"), vocabulary=vocabulary)

@@ -3,13 +3,10 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
-import pytest
 from command_line import DATA, Answer
 
-Elmo = Callable[..., Answer]
 OPTIONS = ("--preset", "tiny", "--input", "tokens", "--max-steps", "2", "--threads", "1")
 
 
@@ -35,14 +32,10 @@ def test_an_error_of_all_processes_is_told_once(here: Path) -> None:
     assert answer.stderr.count("elmo: error: ") == 1
 
 
-@pytest.fixture
-def _launched(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in {"RANK": "1", "WORLD_SIZE": "2", "LOCAL_RANK": "1"}.items():
-        monkeypatch.setenv(name, value)
-
-
-@pytest.mark.usefixtures("_launched")
-def test_fine_tuning_does_not_share_its_work(elmo: Elmo, here: Path) -> None:
-    answer = elmo("finetune", DATA / "twenty.txt")
-    assert answer.code == 2
-    assert answer.stderr == "elmo: error: elmo finetune trains in one process\n  fix: run it without torchrun\n"
+def test_two_processes_fine_tune_one_model_and_say_so_once(here: Path) -> None:
+    assert torchrun("train", DATA / "twenty.txt", *OPTIONS, "-o", "m", folder=here).code == 0
+    answer = torchrun("finetune", DATA / "letters.txt", "-m", "m", *OPTIONS[2:], "-o", "n", folder=here)
+    assert (answer.code, answer.text) == (0, "models/n\n")
+    assert [answer.stderr.count(part) for part in ("step 0: ", "step 2: ")] == [1, 1]
+    assert answer.stderr.count(" before, ") == 1
+    assert "processes = 2" in (here / "models" / "n" / "run" / "settings.toml").read_text()

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from safetensors.torch import load_file, save_file
 from elmo_cli.config import FinetuneSettings, Limits, TrainingSettings
 from elmo_cli.reporting import SilentReporter
 from elmo_cli.text.reader import TextOptions
+from elmo_cli.training.distributed import ALONE, Team
 from elmo_cli.training.finetune import FinetuneResult, resume_finetuning, start_finetuning
 from elmo_cli.training.run import start_training
 from elmo_cli.training.sources import TextSources
@@ -54,15 +56,16 @@ def finetune(
     adaptation: FinetuneSettings | None = None,
     *,
     reporter: SilentReporter | None = None,
+    team: Team = ALONE,
     **files: tuple[str, ...],
-) -> FinetuneResult:
+) -> FinetuneResult | None:
     texts: Mapping[str, Any] = {"corpora": (str(DOMAIN),), "heldout": (), "general": (), **files}
     sources = TextSources(options=TextOptions(mode="tokens"), **texts)
-    place = place_of(folder, reporter)
+    place = replace(place_of(folder, reporter), team=team)
     return start_finetuning(folder, base, sources, settings, adaptation or FinetuneSettings(), place)
 
 
-def resume(folder: Path, reporter: SilentReporter | None = None) -> FinetuneResult:
+def resume(folder: Path, reporter: SilentReporter | None = None) -> FinetuneResult | None:
     return resume_finetuning(folder, place_of(folder, reporter), Limits())
 
 
