@@ -32,6 +32,7 @@ from elmo_cli.commands.shown_settings import SHOW
 from elmo_cli.commands.streams import open_closed_streams
 from elmo_cli.commands.surprisal import surprisal
 from elmo_cli.commands.train import train
+from elmo_cli.commands.usage import UsageError, usage_problem
 from elmo_cli.errors import DataError, ElmoError, OutputError, Place
 
 
@@ -64,6 +65,12 @@ def _problems_told() -> Iterator[None]:
             _silence_stdout()
         console.error(problem)
         raise typer.Exit(problem.exit_code) from problem
+    except UsageError as problem:
+        told = usage_problem(problem)
+        if told is None:
+            raise
+        console.error(told)
+        raise typer.Exit(told.exit_code) from problem
     except BrokenPipeError as problem:
         _silence_stdout()
         raise typer.Exit(0) from problem

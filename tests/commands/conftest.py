@@ -18,7 +18,7 @@ def elmo() -> Callable[..., Answer]:
     from elmo_cli.commands.app import app
 
     def run(*arguments: object, stdin: bytes | None = None) -> Answer:
-        result = CliRunner().invoke(app, [str(argument) for argument in arguments], input=stdin)
+        result = CliRunner().invoke(app, [str(each) for each in arguments], input=stdin, prog_name="elmo")
         if result.exception is not None and not isinstance(result.exception, SystemExit):
             raise result.exception
         return Answer(result.exit_code, result.stdout_bytes, result.stderr)

@@ -138,7 +138,7 @@ def test_a_wrong_number_is_refused_as_the_option_refuses_it(elmo: Elmo, file: Pa
     typed = elmo("embed", "line.txt", "--batch-size", value.strip('"'))
     file.write_text(f"[embed]\nbatch-size = {value}\n")
     answer = elmo("--config", file, "embed", "line.txt")
-    reason = typed.stderr.rstrip().rpartition("'--batch-size': ")[2]
+    reason = typed.stderr.splitlines()[0].rpartition("'--batch-size': ")[2]
     assert (typed.code, answer.code) == (2, 2)
     assert answer.stderr == f"elmo: error: f.toml:2: invalid value for '--batch-size': {reason}\n"
 

@@ -1,0 +1,34 @@
+"""A wrong command line is told in the form of all errors, with the help to look at; exit code 2."""
+
+from collections.abc import Callable
+
+import pytest
+from command_line import Answer
+
+Elmo = Callable[..., Answer]
+WRONG = {
+    ("embed", "--foo"): "no such option: --foo\n  fix: perhaps --force, --format, --pool; see elmo embed -h",
+    ("embed", "--layers"): "option '--layers' requires an argument",
+    ("embed", "--batch-size", "x"): (
+        "invalid value for '--batch-size': must be a whole number\n  fix: see elmo embed -h"
+    ),
+    ("mix", "learn"): "missing argument 'TRAIN'\n  fix: see elmo mix learn -h",
+    ("mix", "lern"): "no such command 'lern'\n  fix: perhaps learn; see elmo mix -h",
+    ("doctor", "x"): "got unexpected extra argument(s) (x)\n  fix: see elmo doctor -h",
+    ("--foo",): "no such option: --foo\n  fix: see elmo -h",
+}
+
+
+@pytest.mark.parametrize("arguments", WRONG, ids=" ".join)
+def test_a_wrong_command_line_is_told_in_the_form_of_all_errors(arguments: tuple[str, ...], elmo: Elmo) -> None:
+    answer = elmo(*arguments)
+    assert (answer.code, answer.stderr) == (2, f"elmo: error: {WRONG[arguments]}\n")
+    assert not answer.stdout
+
+
+@pytest.mark.parametrize("arguments", [(), ("mix",)], ids=["elmo", "elmo mix"])
+def test_without_a_command_there_is_help(arguments: tuple[str, ...], elmo: Elmo) -> None:
+    answer = elmo(*arguments)
+    assert answer.code == 2
+    assert "Commands:\n" in answer.stderr
+    assert "elmo: error" not in answer.stderr
