@@ -37,5 +37,5 @@ def test_two_processes_fine_tune_one_model_and_say_so_once(here: Path) -> None:
     answer = torchrun("finetune", DATA / "letters.txt", "-m", "m", *OPTIONS[2:], "-o", "n", folder=here)
     assert (answer.code, answer.text) == (0, "models/n\n")
     assert [answer.stderr.count(part) for part in ("step 0: ", "step 2: ")] == [1, 1]
-    assert answer.stderr.count(" before, ") == 1
+    assert answer.stderr.count(" after, ") == 1
     assert "processes = 2" in (here / "models" / "n" / "run" / "settings.toml").read_text()
