@@ -5,9 +5,9 @@
 
 Each trial is ``base`` or the settings of `TrainingSettings` that differ from it, and runs in one thread; its clock is
 the CPU time of the process, so that other work on the machine does not count against it. ``cells`` and ``projection``
-give the preset another shape. ``way=plain`` computes the losses as `plain_training` does, on sentences padded in the
-order of the text; with ``sampled_above=1000000`` under the full softmax. It knows no dropout: compare it with
-``dropout=0``.
+give the preset another shape, and ``filters`` is what the numbers of its filters are multiplied with. ``way=plain``
+computes the losses as `plain_training` does, on sentences padded in the order of the text; with
+``sampled_above=1000000`` under the full softmax. It knows no dropout: compare it with ``dropout=0``.
 """
 
 import argparse
@@ -104,10 +104,17 @@ def _shaped(values: dict[str, Any], base: str) -> dict[str, Any]:
     """Make a preset of the trial's shape, if it has one of its own, and return the trial's other settings."""
     names = {"cells": "cell_dim", "projection": "projection_dim"}
     shape = {names[name]: value for name, value in values.items() if name in names}
-    if not shape:
+    factor = values.get("filters", 1)
+    if not shape and factor == 1:
         return values
-    PRESETS["trial"] = dataclasses.replace(PRESETS[base], lstm=dataclasses.replace(PRESETS[base].lstm, **shape))
-    return {name: value for name, value in values.items() if name not in names} | {"preset": "trial"}
+    cnn, lstm = PRESETS[base].char_cnn, PRESETS[base].lstm
+    filters = tuple((width, round(count * factor)) for width, count in cnn.filters)
+    PRESETS["trial"] = dataclasses.replace(
+        PRESETS[base],
+        char_cnn=dataclasses.replace(cnn, filters=filters),
+        lstm=dataclasses.replace(lstm, **shape),
+    )
+    return {name: value for name, value in values.items() if name not in {*names, "filters"}} | {"preset": "trial"}
 
 
 def _value(text: str) -> int | float | str:
