@@ -14,6 +14,7 @@ SHARE = 0.05  # of the tokens held out ...
 MAX_TOKENS = 50_000  # ... but no more than this: enough for a steady figure, little enough to measure often
 _CHUNK = 100  # neighbouring sentences held out together, so that their like does not stand in the training text
 _MIN_SENTENCES = 10  # with fewer, nothing can be spared
+_COUNTED_AT_ONCE = 1 << 22  # tokens; counting copies them as numbers twice as wide
 
 
 def split_heldout(corpus: Corpus, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -85,10 +86,11 @@ def count_types(corpus: Corpus, pieces: Pieces) -> NDArray[np.int64]:
         pieces.ends[np.concatenate((breaks - 1, [len(pieces) - 1]))] if len(pieces) else [],
         strict=True,
     ):
-        run = corpus.tokens[start:end]
-        if len(run) < len(counts):
-            ids, run_counts = np.unique(run, return_counts=True)
-            counts[ids] += run_counts
-        else:
-            counts += np.bincount(run, minlength=len(counts))
+        for first in range(start, end, _COUNTED_AT_ONCE):
+            part = corpus.tokens[first : min(first + _COUNTED_AT_ONCE, end)]
+            if len(part) < len(counts):
+                ids, part_counts = np.unique(part, return_counts=True)
+                counts[ids] += part_counts
+            else:
+                counts += np.bincount(part, minlength=len(counts))
     return counts

@@ -4,48 +4,22 @@
     python tests/benchmarks/memory.py --lengths 1000 100000 10000000 --long-lines 10000 100000 1000000
 
 Runs the installed command on made-up text and, by default, on a model so small that reading and writing are most of
-the work: its memory is the program's own. ``peak`` is of the largest process (the system's own figure), ``all`` the sum
-over the command and its processes, looked at every 20 ms.
+the work: its memory is the program's own. ``peak`` and ``all`` are told of in `processes.Run`.
 """
 
 import argparse
-import os
-import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from threading import Event, Thread
 
 import made_up
 import measuring
+from processes import Run, run
 
 from elmo_cli.config import PRESETS, BiLMConfig, CharCNNConfig, LSTMConfig
 
 SMALLEST = BiLMConfig(CharCNNConfig(4, ((1, 4), (2, 4))), LSTMConfig(cell_dim=8, projection_dim=4))
 _OUTPUTS = {"npy to a file": "v.npy", "npy to /dev/null": None, "jsonl to a file": "v.jsonl"}
-
-
-@dataclass(frozen=True)
-class Run:
-    """What a command took.
-
-    Attributes:
-        wall_s: from start to end.
-        cpu_s: of all its processes.
-        peak_mb: resident memory of its largest process.
-        sum_mb: largest sum of resident memory over its processes; pages they share are counted twice.
-        bytes: written.
-    """
-
-    wall_s: float
-    cpu_s: float
-    peak_mb: float
-    sum_mb: float
-    bytes: int
 
 
 def parse_options() -> argparse.Namespace:
@@ -65,61 +39,12 @@ def run_embed(model: str, text: Path, mode: str, output: Path | None) -> Run:
     command = [measuring.elmo_program(), "-q", "embed", str(text), "-m", model, "--input", mode]
     if output is not None:
         command += ["-o", str(output), "--force"]
-    start = time.perf_counter()
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as child:
-        with _watching(child.pid) as sums:
-            _, status, usage = os.wait4(child.pid, 0)
-        child.returncode = os.waitstatus_to_exitcode(status)
-    if child.returncode:
-        raise SystemExit(f"exit code {child.returncode}: {' '.join(command)}")
-    wall = time.perf_counter() - start
-    size = output.stat().st_size if output is not None else 0
-    cpu = usage.ru_utime + usage.ru_stime
-    return Run(wall, cpu, measuring.max_rss_mb(usage), max(sums, default=0.0), size)
+    return run(command, output)
 
 
-@contextmanager
-def _watching(pid: int) -> Iterator[list[float]]:
-    """Collect the sum of resident memory, in MB, of a process and all below it, where the system tells (Linux)."""
-    sums: list[float] = []
-    over = Event()
-
-    def watch() -> None:
-        while not over.wait(0.02):
-            sums.append(sum(map(_resident_mb, _family(pid))))
-
-    thread = Thread(target=watch)
-    thread.start()
-    try:
-        yield sums
-    finally:
-        over.set()
-        thread.join()
-
-
-def _family(pid: int) -> list[int]:
-    """Return a process and all processes that descend from it; those that end meanwhile may be missing."""
-    try:
-        children = [
-            int(child)
-            for task in Path(f"/proc/{pid}/task").iterdir()
-            for child in (task / "children").read_text().split()
-        ]
-    except OSError:
-        return [pid]
-    return [pid, *(member for child in children for member in _family(child))]
-
-
-def _resident_mb(pid: int) -> float:
-    try:
-        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / (1 << 20)
-    except OSError:
-        return 0.0
-
-
-def row_of(name: str, tokens: int, run: Run) -> list[str]:
-    sizes = (f"{run.peak_mb:,.0f}", f"{run.sum_mb:,.0f}", f"{run.bytes / 1e6:,.1f}" if run.bytes else "")
-    return [name, f"{tokens:,}", *sizes, f"{run.cpu_s:.1f}", f"{run.wall_s:.1f}", f"{tokens / run.cpu_s:,.0f}"]
+def row_of(name: str, tokens: int, took: Run) -> list[str]:
+    sizes = (f"{took.peak_mb:,.0f}", f"{took.sum_mb:,.0f}", f"{took.bytes / 1e6:,.1f}" if took.bytes else "")
+    return [name, f"{tokens:,}", *sizes, f"{took.cpu_s:.1f}", f"{took.wall_s:.1f}", f"{tokens / took.cpu_s:,.0f}"]
 
 
 def main() -> None:
@@ -136,8 +61,8 @@ def main() -> None:
             text = made_up.make_text(folder / "text.txt", tokens, sentence_tokens)
             for what in options.outputs:
                 output = _OUTPUTS[what]
-                run = run_embed(model, text, options.input, None if output is None else folder / output)
-                rows.append(row_of(f"{kind}, {what}", tokens, run))
+                took = run_embed(model, text, options.input, None if output is None else folder / output)
+                rows.append(row_of(f"{kind}, {what}", tokens, took))
                 print("  " + " ".join(rows[-1]), file=sys.stderr)
                 if output is not None:
                     (folder / output).unlink()
