@@ -32,6 +32,11 @@ class Reporter(Protocol):
         """Announce a piece of work of ``total`` units (None: not known)."""
 
 
+def counted(number: int, noun: str) -> str:
+    """Return how many there are of something: ``1 sentence``, ``2,000 sentences``."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
 def duration_text(seconds: float) -> str:
     """Return a duration in its two largest units: ``0.5s``, ``45s``, ``6m``, ``2h 05m``."""
     if seconds < 60:

@@ -93,7 +93,7 @@ def has_onednn() -> bool:
         return False
 
 
-def has_fast_bfloat16() -> bool:
+def has_bfloat16() -> bool:
     """Tell whether this processor multiplies in bfloat16 by instructions of its own."""
     try:
         return has_onednn() and bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
@@ -107,7 +107,7 @@ def check_precision(precision: Precision, device: torch.device) -> None:
     Raises:
         ConfigError: with what to choose instead.
     """
-    if precision == "bfloat16" and device.type == "cpu" and not has_fast_bfloat16():
+    if precision == "bfloat16" and device.type == "cpu" and not has_bfloat16():
         raise ConfigError("this processor has no instructions for bfloat16", fix="choose --precision float32 or int8")
     if precision == "float16" and device.type == "cpu":
         raise ConfigError("float16 is for a GPU, not for a CPU", fix="choose --precision float32 or int8")

@@ -7,6 +7,7 @@ import typer
 
 from elmo_cli.commands import console
 from elmo_cli.commands.options import Device, Model
+from elmo_cli.reporting import counted
 from elmo_cli.settings import DEFAULT_MODEL
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def _lines(found: "Checkup") -> Iterator[str]:
         yield f"problem: {problem.where}: {problem.message}" if problem.where else f"problem: {problem.message}"
         yield f"  fix: {problem.fix}"
     count = len(found.problems)
-    yield "no problem found" if not count else f"{count} problem{'s' * (count > 1)} found"
+    yield "no problem found" if not count else f"{counted(count, 'problem')} found"
 
 
 def _section(title: str, rows: dict[str, Any]) -> Iterator[str]:
@@ -78,8 +79,8 @@ def _section(title: str, rows: dict[str, Any]) -> Iterator[str]:
 
 def _devices(devices: dict[str, Any]) -> dict[str, str]:
     cpu = devices["cpu"]
-    can = [f"{name} {_yes(cpu[key])}" for name, key in (("fast bfloat16", "bfloat16"), ("int8", "int8"))]
-    processors = f"{cpu['processors']} processor{'s' * (cpu['processors'] > 1)}"
+    can = [f"{name} {_yes(cpu[name])}" for name in ("bfloat16", "int8")]
+    processors = counted(cpu["processors"], "processor")
     gpus = [f"{gpu['name']}, {gpu['bytes'] / 1e9:,.0f} GB" for gpu in devices["cuda"]]
     return {
         "cpu": ", ".join([processors, str(cpu["instructions"] or "instructions unknown"), *can]),

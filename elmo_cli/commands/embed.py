@@ -30,7 +30,7 @@ from elmo_cli.commands.streams import note_terminal
 from elmo_cli.config import DTYPES, PRECISIONS
 from elmo_cli.embedding.selection import POOLS, check_pool, pooled_shape
 from elmo_cli.errors import ConfigError
-from elmo_cli.reporting import Reporter
+from elmo_cli.reporting import Reporter, counted
 from elmo_cli.settings import DEFAULT_MODEL
 from elmo_cli.storage.vector_formats import FORMATS, VectorForm
 
@@ -191,12 +191,14 @@ def embed(
         embedder = Embedder(bilm, place, bits, reporter)
     work = EmbedWork(targets, form, WhatToWrite(choice, pool, skip_punct), embedder, reader.read)
     written = work.run(jobs, reporter)
-    places = f"{len(jobs):,} file{'s' * (len(jobs) > 1)} in {out_dir}: " if out_dir is not None else ""
+    places = f"{counted(len(jobs), 'file')} in {out_dir}: " if out_dir is not None else ""
     rows = " x ".join(f"{n:,}" for n in (written.rows, *shape))
     reporter.note(
-        f"{places}{rows} {dtype} from {written.sentences:,} sentences, {written.tokens:,} tokens (model {folder.name})"
+        f"{places}{rows} {dtype} from {counted(written.sentences, 'sentence')}, "
+        f"{counted(written.tokens, 'token')} (model {folder.name})"
     )
     if embedder.counts.cut_tokens:
         longest = config.bilm.char_cnn.max_characters - 2
         cut = embedder.counts.cut_tokens
-        reporter.note(f"{cut:,} tokens are longer than {longest} bytes; the model read their beginning")
+        are, their = ("is", "its") if cut == 1 else ("are", "their")
+        reporter.note(f"{counted(cut, 'token')} {are} longer than {longest} bytes; the model read {their} beginning")

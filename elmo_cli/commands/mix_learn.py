@@ -33,7 +33,7 @@ from elmo_cli.commands.options import (
 )
 from elmo_cli.config import DTYPES
 from elmo_cli.errors import DataError, Place
-from elmo_cli.reporting import Reporter
+from elmo_cli.reporting import Reporter, counted
 from elmo_cli.settings import DEFAULT_MODEL
 
 if TYPE_CHECKING:
@@ -223,7 +223,7 @@ class _Texts:
         layout = Layout(opened.mode, self.column, self.label_column)
         text = collect(opened.name, read_examples(opened, layout, make_tokenizer(layout, self.language)))
         count = sum(len(tokens) for tokens in text.tokens)
-        size = f"{len(text.examples):,} sentences, {count:,} tokens, {text.unit} labels"
+        size = f"{counted(len(text.examples), 'sentence')}, {counted(count, 'token')}, {text.unit} labels"
         reporter.note(f"{opened.name}: {opened.layout_told}, {size}")
         return text, layout
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from elmo_cli.commands.neighbors_answer import Answer
 from elmo_cli.commands.occurrence_options import Source
 from elmo_cli.errors import DataError, Place
-from elmo_cli.reporting import Reporter
+from elmo_cli.reporting import Reporter, counted
 from elmo_cli.text.sources import EncodingErrors, display_name, read_lines
 
 if TYPE_CHECKING:
@@ -196,7 +196,7 @@ def occurrences_told(
     if not found:
         only = index.info.selection.get("only")
         if only is not None and source.has_index:
-            message = f"{word!r} is not in the index, which keeps {len(only):,} words alone"
+            message = f"{word!r} is not in the index, which keeps {counted(len(only), 'word')} alone"
             fix = "make another index, or name its --corpus"
             raise AbsentWord(message, where=Place(str(index.folder)), fix=fix)
         types = {name for part in index.parts for name in part.types} if only is None else ()

@@ -35,7 +35,7 @@ from elmo_cli.commands.options import (
 )
 from elmo_cli.commands.senses_answer import write_senses
 from elmo_cli.commands.senses_work import Grouping, draw, group
-from elmo_cli.reporting import Reporter
+from elmo_cli.reporting import Reporter, counted
 from elmo_cli.settings import DEFAULT_MODEL
 
 MAPS = ("pca", "umap")
@@ -125,5 +125,5 @@ def senses(
         found = group(source, word, how, plot)
         if plot is not None:
             draw(found, plot, map_name, color_by, seed)
-            reporter.note(f"{plot}: {len(found.hits):,} occurrences")
+            reporter.note(f"{plot}: {counted(len(found.hits), 'occurrence')}")
         write_senses(found, form, lines)

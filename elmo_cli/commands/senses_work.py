@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from elmo_cli.commands.neighbors_work import occurrences_told
 from elmo_cli.commands.occurrence_options import Source
 from elmo_cli.errors import ConfigError
+from elmo_cli.reporting import counted
 
 if TYPE_CHECKING:
     from elmo_cli.neighbors.concordance import Hit
@@ -99,7 +100,8 @@ def draw(found: Grouped, plot: Path, map_name: str, color_by: str | None, seed: 
     units = found.senses.units
     points = umap_plane(units, seed=seed) if map_name == "umap" else principal_plane(units)
     by = "group" if color_by is None else color_by
-    title = f"{found.word}: {len(found.hits):,} occurrences by {by} (layer {found.layer} of {found.model}, {map_name})"
+    size = counted(len(found.hits), "occurrence")
+    title = f"{found.word}: {size} by {by} (layer {found.layer} of {found.model}, {map_name})"
     write_plot(plot, Plot(title, points, [_point(hit) for hit in found.hits], color(values)))
 
 

@@ -27,7 +27,7 @@ from elmo_cli.commands.options import (
 )
 from elmo_cli.commands.streams import note_terminal, output_stream
 from elmo_cli.errors import ConfigError
-from elmo_cli.reporting import Reporter
+from elmo_cli.reporting import Reporter, counted
 from elmo_cli.settings import DEFAULT_MODEL
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def surprisal(
     with output_stream(output) as stream:
         table = TableWriter(stream, header(columns))
         tokens = write_surprisals(table, stimuli, predictor, form, reporter=reporter)
-    reporter.note(f"{tokens:,} tokens (model {folder.name})")
+    reporter.note(f"{counted(tokens, 'token')} (model {folder.name})")
 
 
 def _source(file: str, mode: str) -> str:

@@ -41,7 +41,7 @@ from elmo_cli.commands.training_options import (
 )
 from elmo_cli.config import DEFAULT_PRESET, DTYPES, PRESETS, RECIPES, TRAINING_PRECISIONS, Limits, TrainingSettings
 from elmo_cli.errors import ConfigError
-from elmo_cli.reporting import Reporter
+from elmo_cli.reporting import Reporter, counted
 from elmo_cli.storage.registry import new_model_folder
 from elmo_cli.storage.run_dir import find_run, refuse_existing_model
 
@@ -175,7 +175,7 @@ def _tell(result: "TrainingResult | None", reporter: Reporter) -> None:
     found = result.perplexity
     reporter.note(
         f"held-out perplexity {found.both:,.2f} (forward {found.forward:,.2f}, backward {found.backward:,.2f}) "
-        f"on {found.tokens:,} tokens; the unigram model has {result.unigram:,.2f}"
+        f"on {counted(found.tokens, 'token')}; the unigram model has {result.unigram:,.2f}"
     )
     console.answer(str(result.folder))
 

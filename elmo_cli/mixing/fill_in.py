@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from elmo_cli.errors import ConfigError, DataError
 from elmo_cli.mixing.labelled import SENTENCE, TOKEN, label_key, label_span, row_blocks, row_sentences
 from elmo_cli.mixing.layouts import Layout, Opened
-from elmo_cli.reporting import Reporter
+from elmo_cli.reporting import Reporter, counted
 from elmo_cli.storage.tables import escaped
 from elmo_cli.text.blocks import blocks
 from elmo_cli.text.conll import columns_of
@@ -151,7 +151,7 @@ def _check_alike(row: Line, first: Line, layout: Layout) -> None:
         alike = (layout.label_number <= counts[0]) == (layout.label_number <= wanted[0])
     if not alike:
         raise DataError(
-            f"the row has {counts[0]} column{'s'[: counts[0] != 1]}, that in line {first.place.line} has {wanted[0]}",
+            f"the row has {counted(counts[0], 'column')}, that in line {first.place.line} has {wanted[0]}",
             where=row.place,
             fix="give all rows as many columns, or say how the text is laid out: --input lines",
         )
@@ -177,7 +177,7 @@ def _with_label(row: Line, label: str, layout: Layout, columns: int) -> str:
         return row.text[: span[0]] + label + row.text[span[1] :]
     if layout.label_number is not None and layout.label_number > count + 1:
         raise DataError(
-            f"the row has {count} column{'s'[: count != 1]}, the label goes to column {layout.label_number}",
+            f"the row has {counted(count, 'column')}, the label goes to column {layout.label_number}",
             where=row.place,
             fix=f"choose --label-column {count + 1}",
         )
@@ -203,7 +203,7 @@ def _tsv_cells(line: Line, layout: Layout) -> list[str]:
     if usual and len(cells) == 1:
         return ["", *cells]
     if len(cells) < layout.text_column:
-        message = f"the row has {len(cells)} column{'s'[: len(cells) != 1]}, the text stands in {layout.text_column}"
+        message = f"the row has {counted(len(cells), 'column')}, the text stands in {layout.text_column}"
         if line.text.strip():
             raise DataError(message, where=line.place, fix="choose another --column")
         cells += [""] * layout.text_column

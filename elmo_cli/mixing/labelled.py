@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from elmo_cli.errors import DataError, Place
 from elmo_cli.mixing.layouts import CONLLU_COLUMNS, Layout, Opened, without_comments
+from elmo_cli.reporting import counted
 from elmo_cli.storage.tables import utf8
 from elmo_cli.text.blocks import ROWS, blocks
 from elmo_cli.text.conll import columns_of
@@ -162,10 +163,10 @@ def _label_of(row: Line, layout: Layout) -> str:
         return label
     count = len(columns_of(row))
     if layout.label_number is None:
-        message = f"expected a label in the last column, found {count} column{'s'[: count != 1]}"
+        message = f"expected a label in the last column, found {counted(count, 'column')}"
     else:
         name = CONLLU_COLUMNS[layout.label_number - 1] if layout.mode == "conllu" else layout.label_number
-        message = f"there is no label in column {name}; the row has {count} columns"
+        message = f"there is no label in column {name}; the row has {counted(count, 'column')}"
     raise DataError(message, where=row.place, fix="part the columns by tabs or spaces, or choose --label-column")
 
 
@@ -199,7 +200,7 @@ def split_tsv(line: Line, layout: Layout) -> tuple[str, str]:
     label_number = layout.label_number or 1
     needed = max(label_number, layout.text_column)
     if len(cells) < needed:
-        count = f"{len(cells)} column{'s'[: len(cells) != 1]}"
+        count = counted(len(cells), "column")
         message = f"expected a label and a text parted by a tab, found {count}"
         raise DataError(message, where=line.place, fix="write LABEL<TAB>TEXT, or set --column and --label-column")
     label = cells[label_number - 1].strip()
@@ -245,7 +246,9 @@ def _json_labels(sentence: Sentence, layout: Layout) -> tuple[tuple[str, ...], s
         return (_as_label(value, key, sentence.place),), SENTENCE
     labels = tuple(_as_label(item, key, sentence.place) for item in value)
     if len(labels) != len(sentence.tokens):
-        message = f"there are {len(labels)} labels in {json.dumps(key)} and {len(sentence.tokens)} tokens"
+        message = (
+            f"found {counted(len(labels), 'label')} in {json.dumps(key)} and {counted(len(sentence.tokens), 'token')}"
+        )
         raise DataError(message, where=sentence.place, fix='give "tokens" and a label for each of them')
     return labels, TOKEN
 

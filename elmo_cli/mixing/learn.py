@@ -22,7 +22,7 @@ from elmo_cli.mixing.layer_cache import LayerCache
 from elmo_cli.mixing.layouts import Layout
 from elmo_cli.mixing.learn_settings import LearnSettings
 from elmo_cli.mixing.metrics import metric_for
-from elmo_cli.reporting import Reporter
+from elmo_cli.reporting import Reporter, counted
 from elmo_cli.storage.mix_file import LabelTask, MixFile, MixWeights, ScoreRow
 
 _HELD_OUT: Final = 0.1  # of the sentences, where there is no dev text
@@ -98,7 +98,7 @@ def _parts(
         raise DataError("one sentence is too little to learn from", where=Place(task.train.name), fix="add --dev FILE")
     held_out = max(1, round(_HELD_OUT * count))
     order = np.random.default_rng(task.seeds[0]).permutation(count)
-    reporter.note(f"held out {held_out:,} of the {count:,} sentences to stop by and to score on (no --dev)")
+    reporter.note(f"held out {held_out:,} of the {counted(count, 'sentence')} to stop by and to score on (no --dev)")
     return train.part(np.sort(order[held_out:]).tolist()), train.part(np.sort(order[:held_out]).tolist())
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from elmo_cli.errors import ModelError, Place
+from elmo_cli.reporting import counted
 from elmo_cli.storage.files import write_bytes_whole
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class EncoderIdentity:
     dim: int
 
     def __str__(self) -> str:
-        layers = "1 layer" if self.layer_count == 1 else f"{self.layer_count} layers"
+        layers = counted(self.layer_count, "layer")
         return f"{self.name} ({layers} of {self.dim}, {self.fingerprint[:12]})"
 
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from elmo_cli.reporting import counted
 from elmo_cli.storage.model_dir import ModelConfig
 
 
@@ -15,14 +16,15 @@ def model_card(name: str, config: ModelConfig) -> str:
 def _summary(config: ModelConfig) -> list[str]:
     cnn, lstm = config.bilm.char_cnn, config.bilm.lstm
     filters = ", ".join(f"{count} of width {width}" for width, count in cnn.filters)
+    layers, highways = counted(lstm.layers, "layer"), counted(cnn.highway_layers, "highway layer")
     softmax = "with" if config.vocabulary_size else "without"
     rows = {
         "kind": f"ELMo biLM (Peters et al. 2018), char CNN and biLSTM, {softmax} softmax",
         "language": config.language,
         "tokenizer": " ".join(str(config.tokenizer.get(key, "")) for key in ("name", "version")).strip(),
         "layers": f"{config.bilm.layer_count} (0 = char CNN), {config.bilm.vector_dim} numbers a token each",
-        "LSTM": f"{lstm.cell_dim} cells projected to {lstm.projection_dim}, {lstm.layers} layers a direction",
-        "char CNN": f"{filters}; {cnn.highway_layers} highway layers; reads {cnn.max_characters - 2} bytes of a word",
+        "LSTM": f"{lstm.cell_dim} cells projected to {lstm.projection_dim}, {layers} a direction",
+        "char CNN": f"{filters}; {highways}; reads {cnn.max_characters - 2} bytes of a word",
         "vocabulary": f"{config.vocabulary_size:,} word types" if config.vocabulary_size else "none",
         "parent": _parent(config),
         "made": " ".join(str(config.provenance.get(key, "")) for key in ("tool", "created")).strip(),
@@ -45,7 +47,8 @@ def _text(config: ModelConfig) -> list[str]:
     return [
         "## Training text",
         "",
-        f"{training['text_tokens']:,} tokens; {training['tokens_read']:,} were read in {training['steps']:,} steps and "
+        f"{training['text_tokens']:,} tokens; {training['tokens_read']:,} were read in "
+        f"{counted(training['steps'], 'step')} and "
         f"{training['seconds'] / 60:,.1f} minutes.",
         "",
         "| file | bytes | SHA-256 |",
@@ -79,7 +82,7 @@ def _adaptation(config: ModelConfig) -> list[str]:
     made: dict[str, Any] = config.provenance.get("finetuning", {})
     if not made:
         return []
-    extended = f"; {made['words_added']:,} words were added to its vocabulary" if made["words_added"] else ""
+    extended = f"; {counted(made['words_added'], 'word')} added to its vocabulary" if made["words_added"] else ""
     pulled = f"; all were drawn back to it with a strength of {made['l2sp']:g} (L2-SP)" if made["l2sp"] else ""
     kept = "" if made["best_step"] else " No step was better than the base, so that these are its weights."
     found: dict[str, dict[str, Any]] = made["perplexity"]

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from elmo_cli.reporting import counted
 from elmo_cli.storage.model_dir import WEIGHTS_FILE, ModelConfig, read_config
 from elmo_cli.storage.weights import checked_weights, tensor_shapes
 
@@ -53,6 +54,7 @@ class ModelInfo:
         """Return the same for a person, as names and values."""
         cnn, lstm = self.config.bilm.char_cnn, self.config.bilm.lstm
         filters = " ".join(f"{count}x{width}" for width, count in cnn.filters)
+        highways = counted(cnn.highway_layers, "highway layer")
         clips = f"cells clipped at {lstm.cell_clip}, states at {lstm.projection_clip}"
         softmax = "none" if not self.softmax_parameters else f"{self.softmax_parameters:,} parameters"
         tokenizer = " ".join(str(value) for value in self.config.tokenizer.values())
@@ -62,9 +64,9 @@ class ModelInfo:
             ("parameters", f"{self.parameters:,}"),
             ("softmax", softmax),
             ("vocabulary", f"{self.config.vocabulary_size:,} word types" if self.config.vocabulary_size else "none"),
-            ("char CNN", f"filters {filters} (count x width), {cnn.activation}, {cnn.highway_layers} highway layers"),
+            ("char CNN", f"filters {filters} (count x width), {cnn.activation}, {highways}"),
             ("characters", f"{cnn.max_characters} ids a token, {cnn.max_characters - 2} bytes of it"),
-            ("LSTM", f"{lstm.layers} layers of {lstm.cell_dim} cells projected to {lstm.projection_dim}"),
+            ("LSTM", f"{counted(lstm.layers, 'layer')} of {lstm.cell_dim} cells projected to {lstm.projection_dim}"),
             ("", f"{clips}, skip connections {'on' if lstm.skip_connections else 'off'}"),
             ("tokenizer", tokenizer or "not recorded"),
             ("weights", f"{self.dtype}, {self.size / 1e6:,.1f} MB"),

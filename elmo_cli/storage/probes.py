@@ -19,7 +19,7 @@ def probe_torch(*devices: str) -> Facts:
     import torch
 
     from elmo_cli.bilm.device import choose_device
-    from elmo_cli.bilm.products import has_fast_bfloat16, has_onednn
+    from elmo_cli.bilm.products import has_bfloat16, has_onednn
 
     gpus = [torch.cuda.get_device_properties(k) for k in range(torch.cuda.device_count())]
     return {
@@ -27,7 +27,7 @@ def probe_torch(*devices: str) -> Facts:
         "threads": torch.get_num_threads(),
         "instructions": torch.backends.cpu.get_cpu_capability(),
         "onednn": has_onednn(),
-        "bfloat16": has_fast_bfloat16(),
+        "bfloat16": has_bfloat16(),
         "int8": "onednn" in torch.backends.quantized.supported_engines,
         "built_for_cuda": torch.version.cuda,
         "cuda": [{"name": gpu.name, "bytes": gpu.total_memory} for gpu in gpus],

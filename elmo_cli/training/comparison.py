@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from elmo_cli.evaluation.perplexity import Perplexity
+from elmo_cli.reporting import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,6 @@ class Comparison:
         if after is not None:
             parts.append(f"{after.both:,.2f} after")
         return (
-            f"{name} perplexity {', '.join(parts)}, on {before.tokens:,} tokens; "
+            f"{name} perplexity {', '.join(parts)}, on {counted(before.tokens, 'token')}; "
             f"outside the vocabulary: {', '.join(rates)}"
         )

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from elmo_cli.reporting import duration_text
+from elmo_cli.reporting import counted, duration_text
 from elmo_cli.text.characters import is_cut
 from elmo_cli.training.session import Session
 
@@ -51,20 +51,21 @@ class Plan:
 
     def lines(self) -> list[str]:
         """Return the plan as lines of text for a person."""
-        cut = f"; {self.cut_sentences:,} long sentences cut" if self.cut_sentences else ""
+        cut = f"; {counted(self.cut_sentences, 'long sentence')} cut" if self.cut_sentences else ""
         spelled = f"; {self.cut_words:.1%} of types too long to be read whole" if self.cut_words >= 0.0005 else ""
-        heldout = f"{self.heldout_tokens:,} tokens in {self.heldout_sentences:,} sentences"
+        heldout = f"{counted(self.heldout_tokens, 'token')} in {counted(self.heldout_sentences, 'sentence')}"
         if self.heldout_is_training:
             heldout = "nothing: the text is too small, so the figures below are of the training text itself"
         softmax = "full softmax" if self.negatives is None else f"softmax sampled with {self.negatives:,} negatives"
         limit = "" if self.max_time_s is None else f", at most {duration_text(self.max_time_s)}"
         return [
-            f"text        {self.tokens:,} tokens in {self.sentences:,} sentences, {self.types:,} types{cut}{spelled}",
+            f"text        {counted(self.tokens, 'token')} in {counted(self.sentences, 'sentence')}, "
+            f"{counted(self.types, 'type')}{cut}{spelled}",
             f"held out    {heldout}",
             f"vocabulary  {self.vocabulary_size:,} types ({self._origin()}); outside it: "
             f"{self.oov_rate:.2%} of the training tokens, {self.heldout_oov_rate:.2%} of the held-out tokens",
             f"model       {self.name}: {self.parameters:,} parameters, {self.softmax_parameters:,} of the {softmax}",
-            f"training    {self.steps:,} steps ({self.epochs} x {self.steps_an_epoch:,}){limit}; "
+            f"training    {counted(self.steps, 'step')} ({self.epochs} x {self.steps_an_epoch:,}){limit}; "
             f"about {self.memory_bytes / 1e6:,.0f} MB of memory",
             f"unigram     held-out perplexity {self.unigram_perplexity:,.1f} by word frequency alone",
         ]

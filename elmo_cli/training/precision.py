@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import torch
 
-from elmo_cli.bilm.products import has_fast_bfloat16
+from elmo_cli.bilm.products import has_bfloat16
 from elmo_cli.config import TrainingPrecision
 from elmo_cli.errors import ConfigError
 
@@ -23,7 +23,7 @@ def check_training_precision(precision: TrainingPrecision, device: torch.device)
     """
     if precision == "float16" and device.type != "cuda":
         raise ConfigError("float16 is for training on a GPU", fix="choose --precision float32 or bfloat16")
-    if precision == "bfloat16" and device.type == "cpu" and not has_fast_bfloat16():
+    if precision == "bfloat16" and device.type == "cpu" and not has_bfloat16():
         raise ConfigError("this processor has no instructions for bfloat16", fix="choose --precision float32")
 
 

@@ -20,7 +20,7 @@ import numpy as np
 from measuring import HERE, Contender, Round
 from numpy.typing import NDArray
 
-from elmo_cli.bilm.products import has_fast_bfloat16
+from elmo_cli.bilm.products import has_bfloat16
 from elmo_cli.config import PRESETS
 from elmo_cli.storage.convert import export_model
 
@@ -63,7 +63,7 @@ def commands_for(model: Path, exported: Path, text: Path, options: argparse.Name
     commands[_OURS] = (own, 1)
     commands["elmo, 2 threads"] = ((*own, "--threads", 2), 2)
     commands["elmo, int8"] = ((*own, "--precision", "int8"), 1)
-    if has_fast_bfloat16():
+    if has_bfloat16():
         commands["elmo, bfloat16"] = ((*own, "--precision", "bfloat16"), 1)
     return commands
 
@@ -114,7 +114,7 @@ def print_speeds(results: dict[str, list[Round]], options: argparse.Namespace) -
     measuring.print_table([*head, "cores", "peak MB"], rows)
     print(f"Median (least-largest) of {options.rounds} rounds; x: times AllenNLP, batch {options.batch}, input order.")
     print("Cores: CPU seconds a second. Where they are fewer than the threads, the clock measured other work as well.")
-    if not has_fast_bfloat16():
+    if not has_bfloat16():
         print("bfloat16: this processor has no instructions for it, not run.")
     print()
 

@@ -19,7 +19,7 @@ from elmo_cli.errors import ConfigError
 TOLERANCES: dict[Precision, float] = {"float32": 1e-5, "bfloat16": 0.1, "int8": 0.2}
 
 
-needs_bfloat16 = pytest.mark.skipif(not products.has_fast_bfloat16(), reason="this processor has no bfloat16 products")
+needs_bfloat16 = pytest.mark.skipif(not products.has_bfloat16(), reason="this processor has no bfloat16 products")
 PRECISIONS = ["float32", pytest.param("bfloat16", marks=needs_bfloat16), "int8"]
 
 
@@ -85,7 +85,7 @@ CONFIGS = {
 
 
 def test_a_processor_without_bfloat16_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(products, "has_fast_bfloat16", lambda: False)
+    monkeypatch.setattr(products, "has_bfloat16", lambda: False)
     with pytest.raises(ConfigError, match="bfloat16"):
         products.check_precision("bfloat16", torch.device("cpu"))
 

@@ -195,7 +195,7 @@ def test_bytes_that_are_not_utf_8_can_be_replaced(elmo: Elmo, model: Path) -> No
 
 def test_words_too_long_for_the_model_are_counted(elmo: Elmo, model: Path) -> None:
     answer = elmo("embed", "-m", model, "--input", "tokens", stdin=b"short " + b"x" * 49 + b"\n")
-    assert answer.stderr.splitlines()[-1] == "1 tokens are longer than 48 bytes; the model read their beginning"
+    assert answer.stderr.splitlines()[-1] == "1 token is longer than 48 bytes; the model read its beginning"
 
 
 def test_a_model_is_found_by_name_and_by_the_environment(

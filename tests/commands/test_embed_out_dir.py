@@ -64,7 +64,7 @@ def test_a_run_goes_on_where_it_stopped(embed: Elmo, corpus: Path, here: Path) -
     (here / "out" / "a.txt.npy").write_bytes(b"kept as it is")
     (corpus / "old" / "c.txt").write_text("Tom slept .\n")
     answer = embed("corpus", "--skip-existing")
-    assert answer.stderr == "1 file in out: 3 x 64 float32 from 1 sentences, 3 tokens (model harbour)\n"
+    assert answer.stderr == "1 file in out: 3 x 64 float32 from 1 sentence, 3 tokens (model harbour)\n"
     assert (here / "out" / "a.txt.npy").read_bytes() == b"kept as it is"
     assert embed("corpus", "--skip-existing").stderr == "all outputs are in out: nothing to do\n"
 

@@ -79,7 +79,7 @@ def test_a_word_that_the_index_leaves_out_is_told_so(make: Elmo, elmo: Elmo, mod
     make("a.txt", "-o", "x.idx", "--only", "play")
     answer = elmo("neighbors", "kids", "Kids and kids.", "-m", model, "--workers", 0, "--index", "x.idx")
     assert answer.code == 1
-    assert "x.idx: 'kids' is not in the index, which keeps 1 words alone" in answer.stderr
+    assert "x.idx: 'kids' is not in the index, which keeps 1 word alone" in answer.stderr
 
 
 def test_another_model_is_refused(make: Elmo, elmo: Elmo, model: Path) -> None:

@@ -92,7 +92,7 @@ def test_a_line_without_a_space_is_cut_into_tokens_of_a_thousand_characters(
 def test_a_word_of_a_million_characters_is_one_token_of_tokenized_text(elmo: Elmo, model: Path) -> None:
     answer = elmo("embed", "-m", model, "--input", "tokens", stdin=b"x" * 1_000_000)
     assert np.load(io.BytesIO(answer.stdout)).shape == (1, 64)
-    assert answer.stderr.endswith("1 tokens are longer than 48 bytes; the model read their beginning\n")
+    assert answer.stderr.endswith("1 token is longer than 48 bytes; the model read its beginning\n")
 
 
 def test_a_file_that_grows_is_read_to_its_end_of_the_moment(elmo: Elmo, model: Path, here: Path) -> None:

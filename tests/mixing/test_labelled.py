@@ -180,7 +180,7 @@ def test_an_empty_text_is_told(tmp_path: Path) -> None:
         ("a.conll", "a O\nb\n", ":2: expected a label in the last column, found 1 column\n"),
         ("a.conllu", "1\ta\t_\t\t_\t_\t0\t_\t_\t_\n", ":1: there is no label in column UPOS; the row has 10 columns"),
         ("a.tsv", "pos\tgood\nbad\n", ":2: expected a label and a text parted by a tab, found 1 column"),
-        ("a.jsonl", '{"tokens": ["a", "b"], "tags": ["X"]}\n', ':1: there are 1 labels in "tags" and 2 tokens'),
+        ("a.jsonl", '{"tokens": ["a", "b"], "tags": ["X"]}\n', ':1: found 1 label in "tags" and 2 tokens'),
         (
             "a.jsonl",
             '{"text": "a", "labels": "x"}\n',

@@ -116,7 +116,7 @@ def test_a_person_gets_a_row_for_each_fact(folder: Path) -> None:
         "parameters      6,922",
         "softmax         54 parameters",
         "vocabulary      6 word types",
-        "char CNN        filters 4x1 6x2 8x3 (count x width), relu, 1 highway layers",
+        "char CNN        filters 4x1 6x2 8x3 (count x width), relu, 1 highway layer",
         "characters      50 ids a token, 48 bytes of it",
         "LSTM            2 layers of 16 cells projected to 8",
         "                cells clipped at 3.0, states at 3.0, skip connections on",

@@ -27,7 +27,7 @@ def curve_of(folder: Path) -> list[float]:
 @pytest.fixture
 def _bfloat16(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take bfloat16 for fast: it is right on every processor."""
-    monkeypatch.setattr(precision_module, "has_fast_bfloat16", lambda: True)
+    monkeypatch.setattr(precision_module, "has_bfloat16", lambda: True)
 
 
 @pytest.mark.usefixtures("_bfloat16")
@@ -77,7 +77,7 @@ def test_float16_is_for_a_gpu() -> None:
 
 
 def test_bfloat16_is_refused_where_a_processor_is_slow_at_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(precision_module, "has_fast_bfloat16", lambda: False)
+    monkeypatch.setattr(precision_module, "has_bfloat16", lambda: False)
     with pytest.raises(ConfigError) as caught:
         check_training_precision("bfloat16", torch.device("cpu"))
     assert str(caught.value) == ("this processor has no instructions for bfloat16\n  fix: choose --precision float32")
