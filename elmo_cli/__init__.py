@@ -45,7 +45,7 @@ class Elmo:
         self,
         sentences: Iterable[str | Sequence[str]],
         *,
-        layers: str = "average",
+        layers: "str | int | Sequence[int]" = "average",
         pool: Literal["none"] = "none",
         skip_punct: bool = False,
     ) -> "list[NDArray[np.float32]]": ...
@@ -55,7 +55,7 @@ class Elmo:
         self,
         sentences: Iterable[str | Sequence[str]],
         *,
-        layers: str = "average",
+        layers: "str | int | Sequence[int]" = "average",
         pool: "Pooling",
         skip_punct: bool = False,
     ) -> "NDArray[np.float32]": ...
@@ -64,7 +64,7 @@ class Elmo:
         self,
         sentences: Iterable[str | Sequence[str]],
         *,
-        layers: str = "average",
+        layers: "str | int | Sequence[int]" = "average",
         pool: str = "none",
         skip_punct: bool = False,
     ) -> "list[NDArray[np.float32]] | NDArray[np.float32]":
@@ -72,7 +72,8 @@ class Elmo:
 
         Args:
             sentences: each a text, or a list of tokens, which are taken as they are.
-            layers: ``average``, ``top``, ``all`` or numbers such as ``0,2``; several layers stand before dim.
+            layers: ``average``, ``top``, ``all``, or numbers such as ``1`` or ``[0, 2]``; several layers stand before
+                dim.
             pool: ``none``, ``mean``, ``max``, ``first``, ``last``, or ``mean-max``, twice as wide; a sentence of no
                 tokens gives zeros.
             skip_punct: leave tokens without a letter or digit out of the rows, or of the pool; the model reads them.
@@ -92,7 +93,7 @@ class Elmo:
         self,
         sentences: Iterable[str | Sequence[str]],
         *,
-        layers: str = "average",
+        layers: "str | int | Sequence[int]" = "average",
         pool: str = "none",
         skip_punct: bool = False,
     ) -> "Iterator[NDArray[np.float32]]":
@@ -105,7 +106,7 @@ class Elmo:
         check_pool(pool)
         return self._arrays(sentences, choice, pool, skip_punct)
 
-    def row_shape(self, *, layers: str = "average", pool: str = "none") -> tuple[int, ...]:
+    def row_shape(self, *, layers: "str | int | Sequence[int]" = "average", pool: str = "none") -> tuple[int, ...]:
         """Return the shape of a token's vector or of a pooled one: (dim,), or (layers, dim) for several layers."""
         from elmo_cli.embedding.selection import check_pool, parse_layers, pooled_shape
 

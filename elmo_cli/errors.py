@@ -62,7 +62,13 @@ class ModelError(ElmoError):
 
 
 class OutputError(ElmoError):
-    """An answer that cannot be written: no space, no permission, a target that exists."""
+    """An answer that cannot be written: no space, no permission."""
+
+
+class TargetExists(OutputError):
+    """What would be written is there already, and nobody has said that it may be replaced: a wrong command line."""
+
+    exit_code = 2
 
 
 class ConfigError(ElmoError):

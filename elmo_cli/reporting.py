@@ -37,6 +37,11 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
+def figure(number: float, digits: int = 1) -> str:
+    """Return a number with thousands separators; beyond a billion, as of a model that is lost, in powers of ten."""
+    return f"{number:,.{digits}f}" if number < 1e9 else f"{number:.1e}"
+
+
 def duration_text(seconds: float) -> str:
     """Return a duration in its two largest units: ``0.5s``, ``45s``, ``6m``, ``2h 05m``."""
     if seconds < 60:

@@ -120,7 +120,7 @@ def _vectors(tokens: Doc | Span | Token) -> NDArray[np.float32]:
     doc: Any = tokens if isinstance(tokens, Doc) else tokens.doc
     layer_count = doc.user_data.get(_LAYERS, 0)
     tensor: NDArray[np.float32] = doc.tensor
-    rows: NDArray[np.float32] = tensor.reshape(len(doc), layer_count, -1) if layer_count else tensor
+    rows = tensor.reshape(len(doc), layer_count, tensor.shape[1] // layer_count) if layer_count else tensor
     if isinstance(tokens, Span):
         return rows[tokens.start : tokens.end]
     return np.asarray(rows[tokens.i]) if isinstance(tokens, Token) else rows

@@ -4,6 +4,8 @@ import torch
 
 from elmo_cli.errors import ConfigError
 
+_KINDS = ("cpu", "cuda", "mps", "xpu")
+
 
 def choose_device(name: str) -> torch.device:
     """Return the device of a name: ``auto`` (a GPU if there is one), ``cpu``, ``cuda``, ``cuda:1``, ``mps`` ...
@@ -15,6 +17,8 @@ def choose_device(name: str) -> torch.device:
         if torch.cuda.is_available():
             return torch.device("cuda")
         return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
+    if name.partition(":")[0] not in _KINDS:
+        raise ConfigError(f"device {name!r} is not known", fix=f"choose {_choices()}")
     try:
         device = torch.device(name)
         torch.empty(0, device=device)

@@ -111,6 +111,7 @@ def errors_placed(ctx: Any) -> Iterator[None]:  # noqa: ANN401
     except ElmoError as problem:
         if problem.where is None:
             problem.where = _place_named_in(problem.message, ctx)
+        problem.message = _with_option(problem.message, ctx)
         raise
 
 
@@ -129,6 +130,12 @@ def _place_named_in(message: str, ctx: Any) -> Place | None:  # noqa: ANN401
         if where is not None and (re.search(named, message) or repr(ctx.params.get(option.name)) in message):
             return where
     return None
+
+
+def _with_option(message: str, ctx: Any) -> str:  # noqa: ANN401
+    """Return a message of a setting, ``batch_tokens is -1``, with the option that the user knows it by."""
+    name, is_, rest = message.partition(" is ")
+    return f"--{name.replace('_', '-')}{is_}{rest}" if name in _options(ctx.command) else message
 
 
 def setting_options(command: Any) -> list[Any]:  # noqa: ANN401

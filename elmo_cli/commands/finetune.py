@@ -37,12 +37,12 @@ from elmo_cli.commands.training_options import (
     WeightsDtype,
     in_utf8,
     name_of,
+    refuse_beside_resume,
     sources_of,
     together,
     workplace,
 )
 from elmo_cli.config import DTYPES, FINETUNING_RATE, TRAINING_PRECISIONS, FinetuneSettings, Limits, TrainingSettings
-from elmo_cli.errors import ConfigError
 from elmo_cli.reporting import Reporter
 from elmo_cli.settings import DEFAULT_MODEL
 from elmo_cli.storage.registry import find_model, new_model_folder
@@ -138,10 +138,7 @@ def finetune(
     reporter: Reporter = ctx.obj
     limits = Limits(epochs, max_steps, None if max_time is None else read_duration(max_time))
     if resume is not None:
-        if corpora or heldout or general or output or force:
-            raise ConfigError(
-                "--resume takes texts, settings and place from the run", fix="leave out all but the limits"
-            )
+        refuse_beside_resume(ctx)
         folder = find_run(resume)
         from elmo_cli.training.finetune import resume_finetuning
 

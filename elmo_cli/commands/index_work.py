@@ -11,7 +11,7 @@ from elmo_cli.commands.occurrence_options import reading_told
 from elmo_cli.commands.options import reading_workers
 from elmo_cli.commands.streams import note_terminal
 from elmo_cli.embedding.selection import parse_layers
-from elmo_cli.errors import ConfigError, OutputError
+from elmo_cli.errors import ConfigError, TargetExists
 from elmo_cli.reporting import Reporter
 from elmo_cli.text.sources import STDIN
 
@@ -57,9 +57,9 @@ class IndexWork:
         from elmo_cli.neighbors.selecting import read_word_list
 
         if output.exists() and not force:
-            raise OutputError(f"{output} exists", fix="add to it with --append, or replace it with --force")
+            raise TargetExists(f"{output} exists", fix="add to it with --append, or replace it with --force")
         if output.exists() and not (output / INFO_FILE).is_file():
-            raise OutputError(f"{output} exists and is no index, so it is not replaced", fix="choose another -o")
+            raise TargetExists(f"{output} exists and is no index, so it is not replaced", fix="choose another -o")
         text = self._text(self.lang or self.model.config.language)
         layers = parse_layers(chosen.layers, self.model.config.bilm.layer_count).indices
         if layers is None:

@@ -11,7 +11,6 @@ from elmo_cli.reporting import Reporter, counted
 from elmo_cli.text.sources import EncodingErrors, display_name, read_lines
 
 if TYPE_CHECKING:
-    from elmo_cli.embedding.write import SentenceEmbedder
     from elmo_cli.neighbors.concordance import Hit
     from elmo_cli.neighbors.index import Index, Occurrence
     from elmo_cli.neighbors.matching import Form
@@ -71,7 +70,7 @@ def nearest(source: Source, how: Search, asked: Sequence[AskedFor], answer: Answ
         AbsentWord: the word of the command line occurs nowhere.
     """
     from elmo_cli.neighbors.matching import word_forms
-    from elmo_cli.neighbors.query import AbsentWord, locate
+    from elmo_cli.neighbors.query import AbsentWord, locate, query_vectors
 
     splitter = source.splitter  # its process loads spaCy while this one loads torch
     embedder = source.model.embedder
@@ -90,9 +89,12 @@ def nearest(source: Source, how: Search, asked: Sequence[AskedFor], answer: Answ
     ]
     batch = asked[0][2] is not None
     forms = None if how.any_token else [form for query in queries for form in query.forms]
+    # Before the corpus is embedded, which leaves vectors of words behind that round otherwise: the same query has the
+    # same vector whether the index is made now or was made before.
+    vectors = query_vectors(queries, source.layer_number, embedder)
     try:
         with source.opened(forms) as index:
-            hits = _found_together(_Finder(source, index, how, queries, batch=batch), queries, embedder)
+            hits = _found_together(_Finder(source, index, how, queries, batch=batch), queries, vectors)
     except AbsentWord:
         if not batch:
             raise
@@ -107,13 +109,8 @@ def nearest(source: Source, how: Search, asked: Sequence[AskedFor], answer: Answ
     return len(queries) - len(hits)
 
 
-def _found_together(
-    finder: "_Finder", queries: "Sequence[Query]", embedder: "SentenceEmbedder"
-) -> "dict[int, list[Hit]]":
+def _found_together(finder: "_Finder", queries: "Sequence[Query]", vectors: "Floats") -> "dict[int, list[Hit]]":
     """Return the neighbours by the number of the query; of a batch, without those whose words occur nowhere."""
-    from elmo_cli.neighbors.query import query_vectors
-
-    vectors = query_vectors(queries, finder.layer, embedder)
     together: dict[Hashable, list[int]] = {}  # queries that are compared with the same occurrences
     for number, query in enumerate(queries):
         together.setdefault(None if finder.any_token else query.forms, []).append(number)

@@ -20,7 +20,7 @@ from elmo_cli.commands.options import (
     choose,
     use_threads,
 )
-from elmo_cli.commands.streams import note_terminal
+from elmo_cli.commands.streams import note_form, note_terminal
 from elmo_cli.errors import DataError, Place
 from elmo_cli.reporting import Reporter
 from elmo_cli.settings import DEFAULT_MODEL
@@ -71,6 +71,7 @@ def perplexity(
     require_softmax(folder, config)
     sources = find_sources(files or ["-"], SUFFIXES[input_mode])
     note_terminal(sources, reporter)
+    note_form(sources, input_mode, ctx, reporter)
 
     from elmo_cli.bilm.device import choose_device
     from elmo_cli.evaluation.losses import load_predictor

@@ -35,6 +35,7 @@ from elmo_cli.commands.options import (
 )
 from elmo_cli.commands.senses_answer import write_senses
 from elmo_cli.commands.senses_work import Grouping, draw, group
+from elmo_cli.errors import ConfigError
 from elmo_cli.reporting import Reporter, counted
 from elmo_cli.settings import DEFAULT_MODEL
 
@@ -107,7 +108,9 @@ def senses(
     form = choose_form(format_name, as_json=as_json, columns=columns)
     choose("--map", map_name, MAPS)
     if plot is not None:
-        refuse_existing(plot, force=force)
+        refuse_existing(plot, force=force, option="--plot")
+    elif color_by is not None:
+        raise ConfigError("--color-by colours a drawing, and none is asked for", fix="add --plot FILE.svg")
     errors = choose("--encoding-errors", encoding_errors, ENCODING_ERRORS)
     source = Source(
         model=AskedModel(model, is_named(ctx, "model"), device, threads, reporter),

@@ -57,7 +57,7 @@ def group(source: Source, word: str, how: Grouping, plot: Path | None) -> Groupe
     from elmo_cli.neighbors.matching import word_forms
     from elmo_cli.neighbors.plots import check_suffix
     from elmo_cli.neighbors.search import Scored
-    from elmo_cli.neighbors.senses import LEAST_OCCURRENCES, find_senses
+    from elmo_cli.neighbors.senses import find_senses
 
     if plot is not None:
         check_suffix(plot)
@@ -74,9 +74,23 @@ def group(source: Source, word: str, how: Grouping, plot: Path | None) -> Groupe
         }
         scored = [Scored(places[number][1], occurrence) for number, occurrence in enumerate(senses.occurrences)]
         hits = [replace(hit, rank=places[number][0]) for number, hit in enumerate(hits_of(index, scored))]
-    if len(hits) < LEAST_OCCURRENCES:
-        source.reporter.note(f"{word!r} occurs {len(hits)} times, too seldom to group: one group")
+    if remark := _remark(senses, how.groups):
+        source.reporter.note(f"{word!r} occurs {counted(len(hits), 'time')}{remark}")
     return Grouped(word, source.model.mark.name, source.layer_number, senses, hits)
+
+
+def _remark(senses: "Senses", wanted: int | None) -> str:
+    """Return why there are fewer groups than asked for, or none were looked for; nothing where neither is so."""
+    from elmo_cli.neighbors.senses import LEAST_OCCURRENCES, different_vectors
+
+    if len(senses.units) < LEAST_OCCURRENCES and wanted != 1:
+        return ", too seldom to group: one group"
+    if wanted is not None:
+        found = counted(len(senses.groups), "group")
+        return f": {found}, not {wanted:,}, as too many are the same" if len(senses.groups) < wanted else ""
+    if different_vectors(senses.units) < LEAST_OCCURRENCES - 1:
+        return ", again and again in the same sentence: one group"
+    return ""
 
 
 def draw(found: Grouped, plot: Path, map_name: str, color_by: str | None, seed: int) -> None:

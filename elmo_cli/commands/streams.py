@@ -4,11 +4,15 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import BinaryIO, cast
 
+import typer
+
 from elmo_cli.commands import console
+from elmo_cli.commands.options import is_named
 from elmo_cli.reporting import Reporter
+from elmo_cli.text.reader import INPUT_MODES
 from elmo_cli.text.sources import STDIN
 
 
@@ -16,6 +20,17 @@ def note_terminal(sources: Sequence[str], reporter: Reporter) -> None:
     """Say how to end the text, where it is typed."""
     if STDIN in sources and sys.stdin.isatty():
         reporter.note("reading text from the terminal; end it with Ctrl-D")
+
+
+def note_form(sources: Sequence[str], mode: str, ctx: typer.Context, reporter: Reporter) -> None:
+    """Say that a file is read as lines of text although its name tells of another form, and nobody has said how."""
+    if is_named(ctx, "input_mode"):
+        return
+    for source in sources:
+        form = PurePath(source.removesuffix(".gz").removesuffix(".xz")).suffix.removeprefix(".")
+        if form in INPUT_MODES and form != mode:
+            reporter.warn(f"{source} is read as {mode} of text; if it is what its name says, add --input {form}")
+            return
 
 
 def open_closed_streams() -> None:

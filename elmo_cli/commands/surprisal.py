@@ -25,7 +25,7 @@ from elmo_cli.commands.options import (
     refuse_own_input,
     use_threads,
 )
-from elmo_cli.commands.streams import note_terminal, output_stream
+from elmo_cli.commands.streams import note_form, note_terminal, output_stream
 from elmo_cli.errors import ConfigError
 from elmo_cli.reporting import Reporter, counted
 from elmo_cli.settings import DEFAULT_MODEL
@@ -97,6 +97,7 @@ def surprisal(
     source = _source(file, input_mode)
     refuse_own_input([output], [source])
     note_terminal([source], reporter)
+    note_form([source], input_mode, ctx, reporter)
 
     columns, stimuli = _stimuli(source, text_col, TextOptions(input_mode, lang or config.language, errors, column))
     stimuli = chain([*islice(stimuli, 1)], stimuli)  # a text that is none is told before anything is written

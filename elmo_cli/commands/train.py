@@ -35,13 +35,13 @@ from elmo_cli.commands.training_options import (
     WeightsDtype,
     in_utf8,
     name_of,
+    refuse_beside_resume,
     sources_of,
     together,
     workplace,
 )
 from elmo_cli.config import DEFAULT_PRESET, DTYPES, PRESETS, RECIPES, TRAINING_PRECISIONS, Limits, TrainingSettings
-from elmo_cli.errors import ConfigError
-from elmo_cli.reporting import Reporter, counted
+from elmo_cli.reporting import Reporter, counted, figure
 from elmo_cli.storage.registry import new_model_folder
 from elmo_cli.storage.run_dir import find_run, refuse_existing_model
 
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from elmo_cli.training.workplace import Workplace
 
 _DEFAULTS = TrainingSettings()
+_FAR_WORSE = 1.5  # times the perplexity of word frequency alone; fresh weights are near that
 
 
 def train(
@@ -136,10 +137,7 @@ def train(
     reporter: Reporter = ctx.obj
     limits = Limits(epochs, max_steps, None if max_time is None else read_duration(max_time))
     if resume is not None:
-        if corpora or heldout or output or force:
-            raise ConfigError(
-                "--resume takes texts, settings and place from the run", fix="leave out all but the limits"
-            )
+        refuse_beside_resume(ctx)
         folder = find_run(resume)
         with together(workplace(device, threads, workers, reporter, tensorboard)) as place:
             _tell(_resume(folder, place, limits), reporter)
@@ -174,9 +172,12 @@ def _tell(result: "TrainingResult | None", reporter: Reporter) -> None:
         return
     found = result.perplexity
     reporter.note(
-        f"held-out perplexity {found.both:,.2f} (forward {found.forward:,.2f}, backward {found.backward:,.2f}) "
-        f"on {counted(found.tokens, 'token')}; the unigram model has {result.unigram:,.2f}"
+        f"held-out perplexity {figure(found.both, 2)} (forward {figure(found.forward, 2)}, "
+        f"backward {figure(found.backward, 2)}) on {counted(found.tokens, 'token')}; "
+        f"the unigram model has {figure(result.unigram, 2)}"
     )
+    if found.both > _FAR_WORSE * result.unigram:
+        reporter.warn("the model predicts far worse than word frequency alone: train again at a lower --learning-rate")
     console.answer(str(result.folder))
 
 

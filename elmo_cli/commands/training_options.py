@@ -70,6 +70,7 @@ WeightsDtype = Annotated[
     ),
 ]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Start of all random numbers.")]
+_BESIDE_RESUME = ("resume", "epochs", "max_steps", "max_time", "device", "threads", "workers", "tensorboard")
 Resume = Annotated[
     str | None,
     typer.Option(
@@ -140,6 +141,27 @@ def workplace(
     use_threads(threads)
     cache = settings.cache_folder() / "corpora"
     return Workplace(choose_device(device), cache, workers or default_workers(), reporter, tensorboard)
+
+
+def refuse_beside_resume(ctx: typer.Context) -> None:
+    """Refuse what stands on the command line beside ``--resume`` and is settled by the run.
+
+    Raises:
+        ConfigError: with the names to leave out.
+    """
+    settled = [
+        max(parameter.opts, key=len) if parameter.param_type_name == "option" else str(parameter.metavar)
+        for parameter in ctx.command.params
+        if parameter.name not in _BESIDE_RESUME and _is_typed(ctx, str(parameter.name))
+    ]
+    if settled:
+        fix = f"leave out {', '.join(settled)}; limits may change: --epochs, --max-steps, --max-time"
+        raise ConfigError("--resume takes texts, settings and place from the run", fix=fix)
+
+
+def _is_typed(ctx: typer.Context, name: str) -> bool:
+    source = ctx.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
 
 
 @contextmanager

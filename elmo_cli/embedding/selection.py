@@ -59,12 +59,18 @@ def check_pool(how: str) -> None:
         raise ConfigError(f"--pool {how!r} is not known", fix=f"choose {', '.join(POOLS[:-1])} or {POOLS[-1]}")
 
 
-def parse_layers(text: str, layer_count: int) -> LayerChoice:
+def parse_layers(layers: str | int | Sequence[int], layer_count: int) -> LayerChoice:
     """Read ``average``, ``top``, ``all``, or layer numbers such as ``1`` or ``0,2`` (0 is the char CNN).
 
+    Args:
+        layers: as text; Python may give a number or several as what they are.
+        layer_count: of the model.
+
     Raises:
+        TypeError: ``layers`` is neither text nor numbers.
         ConfigError: the text is none of these, or the model has no such layer.
     """
+    text = _as_text(layers)
     if text == "average":
         return LayerChoice(None)
     if text == "top":
@@ -82,7 +88,16 @@ def parse_layers(text: str, layer_count: int) -> LayerChoice:
             raise ConfigError(f"--layers {text!r} names layer {index} twice", fix="name each layer once")
         if not 0 <= index < layer_count:
             raise ConfigError(
-                f"the model has no layer {index}; it has {layer_count} layers, 0 to {layer_count - 1}",
+                f"--layers {text!r}: the model has no layer {index}, but layers 0 to {layer_count - 1}",
                 fix="choose average, top, all, or numbers such as 0,2",
             )
     return LayerChoice(indices)
+
+
+def _as_text(layers: str | int | Sequence[int]) -> str:
+    if isinstance(layers, str):
+        return layers
+    numbers = [layers] if isinstance(layers, int) else layers
+    if isinstance(numbers, Sequence) and all(isinstance(number, int) for number in numbers):
+        return ",".join(map(str, numbers))
+    raise TypeError(f"layers is {layers!r}; give average, top, all, or numbers such as [0, 2]")

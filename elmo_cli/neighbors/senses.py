@@ -82,7 +82,7 @@ def group_vectors(
     random = np.random.default_rng(seed)
     chosen = np.sort(random.choice(len(units), min(SAMPLE, len(units)), replace=False))
     sample = units[chosen]
-    if len(np.unique(np.round(sample, 4), axis=0)) < LEAST_OCCURRENCES - 1 and groups is None:
+    if different_vectors(sample) < LEAST_OCCURRENCES - 1 and groups is None:
         return _senses(occurrences, units, np.zeros(len(units), np.int64), None)  # one line again and again
     counts = [groups] if groups is not None else range(2, min(MOST_GROUPS, len(sample) - 1) + 1)
     best, labels = max(((_parted(sample, count, seed)) for count in counts), key=lambda found: found[0])
@@ -92,6 +92,11 @@ def group_vectors(
     nearest = (units @ means.T - 0.5 * np.einsum("ij,ij->i", means, means)).argmax(axis=1)
     nearest[chosen] = np.unique(labels, return_inverse=True)[1]
     return _senses(occurrences, units, nearest, best if best > -1 else None)
+
+
+def different_vectors(units: Floats) -> int:
+    """Return how many unit vectors [n, dim] differ by more than rounding; the same sentence gives the same vector."""
+    return len(np.unique(np.round(units, 4), axis=0))
 
 
 def _unit_vectors(index: Index, candidates: Sequence[Candidates], layer: int) -> tuple[list[Occurrence], Floats]:

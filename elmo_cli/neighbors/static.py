@@ -24,7 +24,7 @@ class NearType:
 
 
 def nearest_types(index: Index, word: str, vector: Floats, *, count: int) -> list[NearType]:
-    """Return the types of a corpus nearest to a word, best first, without the word itself in whatever case.
+    """Return the types of a corpus nearest to a word, best first, without the word itself.
 
     Args:
         index: holds the types.
@@ -42,7 +42,5 @@ def nearest_types(index: Index, word: str, vector: Floats, *, count: int) -> lis
         for number, other in enumerate(part.types):
             counts[other] = counts.get(other, 0) + int(part.type_counts[number])
             scores[other] = float(found[number])
-    folded = word.casefold()
-    others = (other for other in scores if other.casefold() != folded)
-    best = sorted(others, key=lambda other: (-scores[other], other))[:count]
+    best = sorted((other for other in scores if other != word), key=lambda other: (-scores[other], other))[:count]
     return [NearType(scores[other], other, counts[other]) for other in best]

@@ -13,7 +13,7 @@ from io import BufferedWriter
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from elmo_cli.errors import OutputError
+from elmo_cli.errors import OutputError, TargetExists
 
 _NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _NOT_ALLOWED: Final = (errno.EACCES, errno.EPERM, errno.EROFS)
@@ -209,10 +209,11 @@ def whole_folder(path: Path, *, replace: bool) -> Iterator[Path]:
         replace: whether to replace what is there.
 
     Raises:
-        OutputError: the folder exists, or cannot be made or put in its place.
+        TargetExists: the folder exists.
+        OutputError: it cannot be made or put in its place.
     """
     if path.exists() and not replace:
-        raise OutputError(f"{path} exists", fix="replace it with --force, or choose another -o")
+        raise TargetExists(f"{path} exists", fix="replace it with --force, or choose another -o")
     target = Path(os.path.realpath(path))
     building = target.parent / f".{target.name[:_NAME_PART]}.{secrets.token_hex(8)}.part"
     try:

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from elmo_cli.errors import ModelError, OutputError, Place
+from elmo_cli.errors import ModelError, OutputError, Place, TargetExists
 from elmo_cli.storage.checkpoints import (
     Checkpoint,
     forget_checkpoints,
@@ -234,10 +234,10 @@ def refuse_existing_model(folder: Path, *, force: bool) -> None:
     """Refuse to train over a model or a run, unless forced.
 
     Raises:
-        OutputError: there is one.
+        TargetExists: there is one.
     """
     if not force and (is_model(folder) or any((folder / RUN_FOLDER).glob("*"))):
-        raise OutputError(
+        raise TargetExists(
             "there is a model or a run already",
             where=Place(str(folder)),
             fix=f"go on with --resume {folder}, replace it with --force, or choose another -o",

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from elmo_cli.errors import ModelError, Place
-from elmo_cli.storage.run_dir import METRICS_FILE, RUN_FOLDER, SETTINGS_FILE, RunDir
+from elmo_cli.storage.run_dir import FINETUNE_TABLE, METRICS_FILE, RUN_FOLDER, SETTINGS_FILE, RunDir
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +22,7 @@ class RunSummary:
         seconds: of training.
         curve: (step, held-out perplexity of both directions) of each measurement that is finite, the untrained model's
             first.
+        from_base: whether the first of these is of a base's weights, as fine-tuning begins with, and so of a model.
         state: ``running``, ``finished`` or ``interrupted``.
         changed: time of the last line of metrics, in seconds since 1970.
     """
@@ -31,6 +32,7 @@ class RunSummary:
     tokens: int
     seconds: float
     curve: tuple[tuple[int, float], ...]
+    from_base: bool
     state: str
     changed: float
 
@@ -41,8 +43,8 @@ class RunSummary:
 
     @property
     def best(self) -> float | None:
-        """Lowest held-out perplexity of a trained model; None before the first measurement of one."""
-        return min((perplexity for step, perplexity in self.curve if step), default=None)
+        """Lowest held-out perplexity of a model; fresh weights are none. None before the first measurement of one."""
+        return min((perplexity for step, perplexity in self.curve if step or self.from_base), default=None)
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values under stable names."""
@@ -87,7 +89,7 @@ def read_run(folder: Path) -> RunSummary:
     run = RunDir(folder)
     path = run.path / METRICS_FILE
     if not path.exists():  # nothing is measured yet
-        return RunSummary(folder, 0, 0, 0.0, (), run.state, (run.path / SETTINGS_FILE).stat().st_mtime)
+        return RunSummary(folder, 0, 0, 0.0, (), False, run.state, (run.path / SETTINGS_FILE).stat().st_mtime)
     changed, lines = path.stat().st_mtime, run.metrics()
     try:
         last = lines[-1] if lines else {"step": 0, "tokens": 0, "seconds": 0.0}
@@ -96,7 +98,8 @@ def read_run(folder: Path) -> RunSummary:
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise ModelError(f"is damaged: {error!r}", where=Place(str(path))) from error
     finite = tuple((step, perplexity) for step, perplexity in curve if math.isfinite(perplexity))
-    return RunSummary(folder, *position, finite, run.state, changed)
+    from_base = FINETUNE_TABLE in run.settings()
+    return RunSummary(folder, *position, finite, from_base, run.state, changed)
 
 
 def _has_run(folder: Path) -> bool:

@@ -102,6 +102,8 @@ class StimulusTable:
 def _fix(column: str, columns: Sequence[str]) -> str:
     if f'"{column}"' in columns:
         return "write the table without quotes: quote=FALSE in R, quoting=csv.QUOTE_NONE in Python"
+    if len(columns) == 1 and "," in columns[0]:
+        return "part the columns by tabs, not by commas"
     near = difflib.get_close_matches(column, columns, n=1)
     return f"did you mean {near[0]}?" if near else "name a column of the first row; tabs part the columns"
 

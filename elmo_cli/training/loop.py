@@ -10,7 +10,7 @@ import torch
 
 from elmo_cli.errors import Interrupted, OutputError, TrainingDiverged
 from elmo_cli.evaluation.perplexity import measure_perplexity
-from elmo_cli.reporting import Reporter, duration_text
+from elmo_cli.reporting import Reporter, duration_text, figure
 from elmo_cli.storage.checkpoints import Checkpoint, checked_fields
 from elmo_cli.storage.run_dir import RunDir
 from elmo_cli.training.distributed import ALONE, Team
@@ -246,8 +246,8 @@ class Trainer:
         self._rest_until = time.monotonic() + _REST * (time.monotonic() - started)
         self._record(heldout=found.to_json())
         self.reporter.note(
-            f"step {position.step:,}: held-out perplexity {found.both:,.1f} "
-            f"(forward {found.forward:,.1f}, backward {found.backward:,.1f})"
+            f"step {position.step:,}: held-out perplexity {figure(found.both)} "
+            f"(forward {figure(found.forward)}, backward {figure(found.backward)})"
         )
         # Fresh weights are no model worth keeping; those of a base are, until others are better.
         if (position.step or self.session.start) and found.both < position.best:
@@ -287,7 +287,7 @@ class Trainer:
 
     def _status(self, loss: float) -> str:
         kind = "sampled loss" if self.session.is_sampled else "loss"
-        best = f", held-out perplexity {self.position.best:,.1f}" if math.isfinite(self.position.best) else ""
+        best = f", held-out perplexity {figure(self.position.best)}" if math.isfinite(self.position.best) else ""
         return f"{kind} {loss:.2f}{best}, {self._rate():,.0f} tokens/s"
 
     def _record(self, **values: object) -> None:

@@ -1,5 +1,6 @@
 """`elmo train` from sources to a model's folder: prepare, plan, train, keep the best, measure, write the card."""
 
+import math
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
@@ -12,7 +13,7 @@ from torch import OutOfMemoryError
 
 from elmo_cli.bilm.language_model import LanguageModel
 from elmo_cli.config import Limits, TrainingSettings
-from elmo_cli.errors import ConfigError, DataError, ModelError, Place
+from elmo_cli.errors import ConfigError, DataError, ModelError, Place, TrainingDiverged
 from elmo_cli.evaluation.perplexity import Perplexity, measure_perplexity
 from elmo_cli.reporting import Reporter
 from elmo_cli.storage.files import remove_leftovers, write_text_whole
@@ -177,6 +178,11 @@ def train_session(
     position = trainer.train()
     if not writes:
         return None
+    if not math.isfinite(position.best):
+        raise TrainingDiverged(
+            "the held-out perplexity was never finite; no model is kept",
+            fix="train again with a lower --learning-rate",
+        )
     # Measured once more as stored (perhaps in float16) and on all of the held-out text, so that the card is true.
     best = load_language_model(folder, config_of(None, position)).to(place.device)
     perplexity = measure_perplexity(best, session.heldout_batches(whole=True), place.device)

@@ -83,6 +83,13 @@ def test_a_doc_without_words_has_zeros_of_the_usual_width(nlp: Language) -> None
     np.testing.assert_array_equal(doc._.elmo_vector, np.zeros(DIM))
 
 
+def test_an_empty_doc_has_zeros_of_several_layers(model: Path) -> None:
+    nlp = spacy.blank("en")
+    nlp.add_pipe("elmo", config={"model": str(model), "layers": "all"})
+    assert nlp("")._.elmo.shape == (0, 3, DIM)
+    np.testing.assert_array_equal(nlp("")._.elmo_vector, np.zeros((3, DIM)))
+
+
 def test_sentences_found_before_are_sentences_to_the_model(model: Path, elmo: Elmo) -> None:
     nlp = pipeline(model)
     nlp.add_pipe("sentencizer", first=True)

@@ -1,6 +1,7 @@
 """`elmo runs`: a table of trainings, and how their held-out perplexity fell."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -32,6 +33,16 @@ def test_tensorboard_events_lie_beside_the_metrics(elmo: Elmo, here: Path) -> No
     assert len(list((here / "models/m/run").glob("events.out.tfevents.*"))) == 1
     assert elmo("train", DATA / "twenty.txt", *quick, "--force").code == 0
     assert list((here / "models/m/run").glob("events.out.tfevents.*")) == []
+
+
+def test_the_best_of_a_fine_tuning_may_be_its_base(elmo: Elmo, here: Path, model: Path) -> None:
+    options = ("-m", model, "--input", "tokens", "--max-steps", 3, "--learning-rate", 1000, "-o", "m")
+    answer = elmo("finetune", DATA / "letters.txt", *options)
+    assert answer.code == 0
+    assert "no step predicted the held-out text better than the base" in answer.stderr
+    assert re.search(r"step 3: held-out perplexity (inf|\d\.\de\+\d+) ", answer.stderr)
+    (found,) = map(json.loads, elmo("runs", "models/m", "--json").text.splitlines())
+    assert found["best_heldout_perplexity"] == found["heldout"][0]["both"]
 
 
 def test_without_a_run_nothing_is_listed(elmo: Elmo, here: Path) -> None:

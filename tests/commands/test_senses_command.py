@@ -44,6 +44,16 @@ def test_a_word_that_occurs_seldom_is_one_group(ask: Elmo) -> None:
     assert "'7' occurs 2 times, too seldom to group: one group" in answer.stderr
 
 
+def test_the_same_line_again_and_again_is_one_group(elmo: Elmo, model: Path, here: Path) -> None:
+    (here / "same.txt").write_text("The kids play outside .\n" * 5)
+    options = ("--corpus", "same.txt", "-m", model, "--workers", 0, "-f", "text")
+    answer = elmo("senses", "play", *options)
+    assert answer.text.startswith("group 1: 5 of 5 (100%)\n")
+    assert "'play' occurs 5 times, again and again in the same sentence: one group\n" in answer.stderr
+    asked = elmo("senses", "play", "--groups", 3, *options)
+    assert "'play' occurs 5 times: 1 group, not 3, as too many are the same\n" in asked.stderr
+
+
 def test_an_absent_word_is_told(ask: Elmo) -> None:
     answer = ask("plais")
     assert (answer.code, answer.stdout) == (1, b"")
@@ -69,7 +79,12 @@ def test_a_drawing_may_be_coloured_by_a_column(ask: Elmo, here: Path) -> None:
             "the corpus has no column or key 'month'\n  fix: choose year",
         ),
         (("play", "--map", "tsne"), 2, "--map 'tsne' is not known"),
-        (("play", "--plot", "years.tsv"), 2, "years.tsv: the file exists"),
+        (
+            ("play", "--plot", "years.tsv"),
+            2,
+            "years.tsv: the file exists\n  fix: replace it with --force, or choose another --plot",
+        ),
+        (("play", "--color-by", "year"), 2, "--color-by colours a drawing, and none is asked for"),
     ],
 )
 def test_what_cannot_be_done_is_told(

@@ -153,7 +153,7 @@ def test_a_model_that_is_not_there_is_told_with_the_line_that_names_it(elmo: Elm
 def test_a_mistake_on_the_command_line_is_not_laid_on_the_file(elmo: Elmo, file: Path, model: Path) -> None:
     answer = elmo("--config", file, "embed", "line.txt", "-m", model, "--layers", "7", "-o", "x.npy")
     assert answer.code == 2
-    assert answer.stderr.startswith("elmo: error: the model has no layer 7")
+    assert answer.stderr.startswith("elmo: error: --layers '7': the model has no layer 7")
 
 
 def test_a_table_inside_a_group_goes_before_the_group_and_the_top(elmo: Elmo, file: Path) -> None:

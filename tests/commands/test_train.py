@@ -1,5 +1,6 @@
 """`elmo train`: what it writes, what it says and where, and how it stops."""
 
+import gzip
 import json
 import os
 import signal
@@ -57,7 +58,7 @@ def test_the_config_tells_where_the_model_comes_from(model: Path) -> None:
 def test_an_existing_model_is_not_replaced_without_force(elmo: Elmo, model: Path) -> None:
     before = (model / "config.json").read_bytes()
     answer = elmo("train", DATA / "twenty.txt", *QUICK, "-o", model)
-    assert answer.code == 1
+    assert answer.code == 2
     assert answer.stderr == (
         f"elmo: error: {model}: there is a model or a run already\n"
         f"  fix: go on with --resume {model}, replace it with --force, or choose another -o\n"
@@ -218,3 +219,26 @@ def test_a_signal_saves_and_resume_finishes(
     assert f"going on from step {step:,}" in answer.stderr.splitlines()
     assert metrics_of(here / "models" / "m")[-1]["step"] == step + 2
     assert names(here / "models" / "m") == MODEL_FILES
+
+
+def test_a_training_that_is_lost_is_told(elmo: Elmo, here: Path) -> None:
+    lost = ("train", DATA / "twenty.txt", "--preset", "tiny", "--max-steps", 3, "--input", "tokens", "-o", "m")
+    answer = elmo(*lost, "--learning-rate", 30)
+    assert answer.code == 0
+    assert "far worse than word frequency alone: train again at a lower --learning-rate" in answer.stderr
+    worse = elmo(*lost, "--learning-rate", 1000, "--force")
+    assert worse.code == 3
+    assert "fix: train again with a lower --learning-rate" in worse.stderr
+
+
+@pytest.mark.parametrize("name", ["x.jsonl", "x.conllu", "x.conll.gz"])
+def test_a_text_whose_name_tells_another_form_is_read_as_lines_with_a_warning(
+    elmo: Elmo, here: Path, model: Path, name: str
+) -> None:
+    content = b'{"text": "hello world"}\n'
+    (here / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    form = name.split(".")[1]
+    said = f"elmo: warning: {name} is read as lines of text; if it is what its name says, add --input {form}\n"
+    for command in (("embed", name, "-m", model, "-o", "x.npy", "--force"), ("perplexity", name, "-m", model)):
+        assert said in elmo(*command).stderr
+        assert said not in elmo(*command, "--input", "lines").stderr

@@ -39,10 +39,21 @@ def test_other_words_are_refused(text: str) -> None:
 def test_layers_that_the_model_lacks_are_refused(text: str, number: int) -> None:
     with pytest.raises(ConfigError) as caught:
         parse_layers(text, 3)
-    assert str(caught.value) == f"the model has no layer {number}; it has 3 layers, 0 to 2{FIX}"
+    assert str(caught.value) == f"--layers {text!r}: the model has no layer {number}, but layers 0 to 2{FIX}"
 
 
 def test_a_wrong_choice_is_a_wrong_command_line() -> None:
     with pytest.raises(ConfigError) as caught:
         parse_layers("best", 3)
     assert caught.value.exit_code == 2
+
+
+@pytest.mark.parametrize(("given", "text"), [(1, "1"), ([0, 2], "0,2"), ((2,), "2")])
+def test_python_may_give_numbers(given: int | list[int] | tuple[int, ...], text: str) -> None:
+    assert parse_layers(given, 3) == parse_layers(text, 3)
+
+
+@pytest.mark.parametrize("given", [1.5, ["top"], {0: 1}])
+def test_what_is_neither_text_nor_numbers_is_a_type_error(given: object) -> None:
+    with pytest.raises(TypeError):
+        parse_layers(given, 3)  # type: ignore[arg-type]

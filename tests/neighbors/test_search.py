@@ -141,7 +141,7 @@ def test_a_vector_of_zeros_is_near_to_nothing(index: Index) -> None:
 
 def test_static_neighbours_are_types_by_layer_0(index: Index, embedder: Embedder, tmp_path: Path) -> None:
     found = nearest_types(index, "Play", type_vector("Play", embedder), count=100)
-    words = sorted({word for part in index.parts for word in part.types} - {"play"})
+    words = sorted({word for part in index.parts for word in part.types} - {"Play"})
     query = type_vector("Play", embedder).astype(np.float64)
     exact = {word: cosines(type_vector(word, embedder).astype(np.float64)[None], query)[0] for word in words}
     assert [near.word for near in found] == sorted(words, key=lambda word: -exact[word])

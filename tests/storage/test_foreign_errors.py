@@ -233,6 +233,6 @@ def test_the_command_replaces_a_model_only_when_forced(model: ForeignFiles, tmp_
     note = "3 layers of 16 numbers, 6 word types\n"
     assert convert(model.folder, "-o", target) == (0, f"{target}\n", note)
     error = f"elmo: error: {target} exists\n  fix: replace it with --force, or choose another -o\n"
-    assert convert(model.folder, "-o", target) == (1, "", error)
+    assert convert(model.folder, "-o", target) == (2, "", error)
     checked = convert(model.folder, "-o", target, "--force", "--check")
     assert checked == (0, f"{target}\n", f"{note}largest difference after a round trip: 0\n")
