@@ -8,7 +8,7 @@ import typer
 
 from elmo_cli.commands.embed_target import choose_format
 from elmo_cli.commands.mix_options import check_output
-from elmo_cli.commands.options import Force, Threads, choose, use_threads
+from elmo_cli.commands.options import Force, Threads, choose, refuse_own_input, use_threads
 from elmo_cli.commands.streams import output_stream
 from elmo_cli.config import DTYPES
 from elmo_cli.errors import ConfigError, DataError, Place
@@ -66,6 +66,7 @@ def apply(
         raise ConfigError(f"-o {output}: only npy is written", fix="end the name in .npy")
     if output is not None and not to_stdout:
         check_output(output, force=force)
+    refuse_own_input([output], [layers, *([] if mix is None else [str(mix)])])
 
     from elmo_cli.mixing.apply import check_shape, mixed_pieces
     from elmo_cli.storage.vectors import NpyWriter

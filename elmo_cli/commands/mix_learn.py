@@ -29,11 +29,12 @@ from elmo_cli.commands.options import (
     ModelLang,
     Threads,
     choose,
+    refuse_own_input,
     use_threads,
 )
 from elmo_cli.config import DTYPES
 from elmo_cli.errors import DataError, Place
-from elmo_cli.reporting import Reporter, counted
+from elmo_cli.reporting import Reporter
 from elmo_cli.settings import DEFAULT_MODEL
 
 if TYPE_CHECKING:
@@ -141,6 +142,8 @@ def learn(
     texts = _Texts(input_mode, column, label_column, source.language(), errors)
     train_text, layout = texts.read(train, reporter)
     dev_text = None if dev is None else texts.read_alike(dev, train_text, layout, reporter)
+    read = [train_text.name, *([] if dev_text is None else [dev_text.name]), *([] if encoder is None else [encoder])]
+    refuse_own_input([output, *([] if plot is None else [plot])], read)
     kind = choose_head(asked, train_text)
     how = LearnSettings(
         head=kind,
@@ -216,15 +219,15 @@ class _Texts:
     def read(self, argument: str, reporter: Reporter) -> "tuple[LabelledText, Layout]":
         """Return the text that is named, and its layout."""
         from elmo_cli.mixing.labelled import collect, read_examples
-        from elmo_cli.mixing.layouts import LABELLED, Layout, open_text
+        from elmo_cli.mixing.layouts import LABELLED, NAME_ANOTHER, Layout, open_text
 
         mode = None if self.mode is None else choose("--input", self.mode, LABELLED)
         opened = open_text(argument, mode, errors=self.errors)
         layout = Layout(opened.mode, self.column, self.label_column)
         text = collect(opened.name, read_examples(opened, layout, make_tokenizer(layout, self.language)))
-        count = sum(len(tokens) for tokens in text.tokens)
-        size = f"{counted(len(text.examples), 'sentence')}, {counted(count, 'token')}, {text.unit} labels"
-        reporter.note(f"{opened.name}: {opened.layout_told}, {size}")
+        if not any(text.tokens):
+            raise DataError("all labelled sentences are empty", where=Place(text.name), fix=NAME_ANOTHER)
+        reporter.note(f"{text.name}: {opened.layout_told}, {text.size_told}")
         return text, layout
 
     def read_alike(self, argument: str, train: "LabelledText", layout: "Layout", reporter: Reporter) -> "LabelledText":

@@ -28,6 +28,7 @@ from elmo_cli.commands.options import (
     ModelLang,
     Threads,
     choose,
+    refuse_own_input,
     use_threads,
 )
 from elmo_cli.commands.streams import note_terminal, output_stream
@@ -78,6 +79,7 @@ def predict(
     line.
     """
     from elmo_cli.mixing.fill_in import fill_in, slots_of
+    from elmo_cli.mixing.label_sets import has_json_labels
     from elmo_cli.mixing.layouts import LABELLED, PLAIN, open_text
 
     reporter: Reporter = ctx.obj
@@ -89,6 +91,7 @@ def predict(
     note_terminal([file], reporter)
     task = asked.mix.task
     text = open_text(file, mode, errors=errors, own_mode=task.input, own_columns=task.columns)
+    refuse_own_input([output], [text.name, *asked.sources])
     if text.how:
         reporter.note(f"{text.name}: {text.layout_told}")
     layout = layout_for(text.mode, column, label_column, asked.mix)
@@ -96,7 +99,8 @@ def predict(
     columns = task.columns if text.mode == task.input else 0
     # Who has named the column knows what is replaced.
     told = reporter if label_column is None else None
-    slots = slots_of(text, layout, task.unit, tokenizer, columns, reporter=told)
+    as_json = has_json_labels(asked.mix)
+    slots = slots_of(text, layout, task.unit, tokenizer, columns, reporter=told, as_json=as_json)
     use_threads(threads)
     predictor = asked.predictor()
     done = 0
@@ -191,6 +195,12 @@ class _Asked:
 
         self.mix = read_mix(self.path)
         self._folder = find_identity(self.mix.encoder, self.model, self.vectors, Place(str(self.path)))
+
+    @property
+    def sources(self) -> list[str]:
+        """Files that are read beside the text."""
+        vectors = [] if self._folder is not None else [self.vectors or self.mix.encoder.source]
+        return [str(self.path), *vectors]
 
     def predictor(self) -> "Predictor":
         """Load the encoder and the head."""

@@ -198,7 +198,7 @@ def refuse_own_input(outputs: Iterable[Path | None], sources: Iterable[str]) -> 
         is_stdout = output is None or str(output) == STDIN
         if _identity("/dev/stdout" if is_stdout else str(output)) in read:
             raise ConfigError(
-                "the text would be written over by what is made of it",
+                "the input would be written over by what is made of it",
                 where=Place("standard output" if is_stdout else str(output)),
                 fix="write to another file",
             )

@@ -42,6 +42,7 @@ def slots_of(
     columns: int = 0,
     *,
     reporter: Reporter | None = None,
+    as_json: bool = False,
 ) -> Iterator[Slot]:
     """Return the stretches of a text, in order; together they are all of it.
 
@@ -52,6 +53,7 @@ def slots_of(
         tokenizer: where the layout needs one.
         columns: of a row of the text that was learned on; shorter rows get the label behind their last column.
         reporter: told which column of CoNLL text is replaced.
+        as_json: whether labels are the JSON of numbers, of true and of false, which jsonl gets as such.
 
     Raises:
         ConfigError: the layout has no place for labels of this unit.
@@ -61,14 +63,14 @@ def slots_of(
     if unit == wrong:
         raise ConfigError(
             f"{layout.mode} has no place for a label of each {unit}, which is what the mix gives",
-            fix="name text of another layout, or say it: --input lines",
+            fix=f"name text of another layout, or say it: --input {'conll or' if unit == TOKEN else 'tsv or'} lines",
         )
     if layout.mode in ("conll", "conllu"):
         return _row_slots(text, layout, columns, reporter)
     if layout.mode == "tsv":
         return _tsv_slots(text, layout, tokenizer)
     if layout.mode == "jsonl":
-        return _json_slots(text, layout, unit, tokenizer)
+        return _json_slots(text, layout, unit, tokenizer, as_json=as_json)
     return _line_slots(text, layout, unit, tokenizer)
 
 
@@ -219,11 +221,14 @@ def _tsv_slot(cells: Sequence[str], sentence: Sentence, place: int) -> Slot:
     return Slot(sentence.tokens, render)
 
 
-def _json_slots(text: Opened, layout: Layout, unit: str, tokenizer: Tokenizer | None) -> Iterator[Slot]:
+def _json_slots(
+    text: Opened, layout: Layout, unit: str, tokenizer: Tokenizer | None, *, as_json: bool
+) -> Iterator[Slot]:
     for block in blocks(text.lines, None):
         sentences = sentences_of_block(block, mode="jsonl", tokenizer=_required(tokenizer))
         for line, sentence in zip(block, sentences, strict=True):
-            yield _as_it_is([line]) if not line.text.strip() else _json_slot(line, sentence, layout, unit)
+            is_blank = not line.text.strip()
+            yield _as_it_is([line]) if is_blank else _json_slot(line, sentence, layout, unit, as_json=as_json)
 
 
 def _required(tokenizer: Tokenizer | None) -> Tokenizer:
@@ -232,11 +237,12 @@ def _required(tokenizer: Tokenizer | None) -> Tokenizer:
     return tokenizer
 
 
-def _json_slot(line: Line, sentence: Sentence, layout: Layout, unit: str) -> Slot:
+def _json_slot(line: Line, sentence: Sentence, layout: Layout, unit: str, *, as_json: bool) -> Slot:
     key = label_key((), layout, unit)
 
     def render(labels: Labels) -> str:
-        value = list(labels) if unit == TOKEN else labels[0]
+        values = [json.loads(label) for label in labels] if as_json else list(labels)
+        value = values if unit == TOKEN else values[0]
         return with_member(line.text, key, value, None if sentence.text is None else sentence.tokens) + "\n"
 
     return Slot(sentence.tokens, render)

@@ -1,11 +1,15 @@
-"""Labels of a text beside those that were learned."""
+"""Labels of a text beside those that were learned, and of what kind these are."""
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from elmo_cli.errors import DataError, Place
 from elmo_cli.reporting import Reporter
 
+if TYPE_CHECKING:
+    from elmo_cli.storage.mix_file import MixFile
+
+JSON_LABELS: Final = "json_labels"  # in a mix file's record of the text learned on; absent where labels are strings
 _SHOWN: Final = 5
 
 
@@ -40,6 +44,11 @@ def check_gold(labels: Iterable[Sequence[str]], learned: Collection[str], name: 
     if found.isdisjoint(learned):
         message = f"the mix has learned none of the labels {_some(found)}; it knows {_some(learned)}"
         raise DataError(message, where=Place(name), fix="choose another --label-column, or another mix")
+
+
+def has_json_labels(mix: "MixFile") -> bool:
+    """Tell whether the labels of a mix are the JSON of numbers, of true and of false; else they are strings."""
+    return bool(mix.data.get("train", {}).get(JSON_LABELS))
 
 
 def _all_of(labels: Iterable[Sequence[str]]) -> set[str]:

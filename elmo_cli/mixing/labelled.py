@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from elmo_cli.errors import DataError, Place
-from elmo_cli.mixing.layouts import CONLLU_COLUMNS, Layout, Opened, without_comments
+from elmo_cli.errors import ConfigError, DataError, Place
+from elmo_cli.mixing.layouts import CONLLU_COLUMNS, NAME_ANOTHER, Layout, Opened, without_comments
 from elmo_cli.reporting import counted
 from elmo_cli.storage.tables import utf8
 from elmo_cli.text.blocks import ROWS, blocks
@@ -30,11 +30,12 @@ class Example:
     """A sentence and what is known of it.
 
     Attributes:
-        tokens: in order.
+        tokens: in order; there may be none where the sentence has the label.
         labels: one a token or, where ``unit`` says so, a single one.
         unit: ``token`` or ``sentence``.
         place: of its first line.
         columns: of its first row, in CoNLL text; 0 elsewhere.
+        is_json: whether its labels are the JSON of numbers, of true and of false; else they are strings.
     """
 
     tokens: Sequence[str]
@@ -42,6 +43,7 @@ class Example:
     unit: str
     place: Place
     columns: int = 0
+    is_json: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,18 @@ class LabelledText:
         """Tokens of each sentence."""
         return [example.tokens for example in self.examples]
 
+    @property
+    def has_json_labels(self) -> bool:
+        """Whether all labels are the JSON of numbers, of true and of false."""
+        return all(example.is_json for example in self.examples)
+
+    @property
+    def size_told(self) -> str:
+        """The size in words, for notes."""
+        empty = sum(not example.tokens for example in self.examples)
+        sizes = [counted(len(self.examples), "sentence"), *([f"{empty:,} of them empty"] if empty else [])]
+        return ", ".join((*sizes, counted(sum(map(len, self.tokens)), "token"), f"{self.unit} labels"))
+
     def record(self) -> dict[str, Any]:
         """Return what a mix file says of the text."""
         digest = hashlib.sha256()
@@ -83,7 +97,7 @@ def collect(name: str, examples: Iterable[Example]) -> LabelledText:
     """
     found = LabelledText(name, list(examples))
     if not found.examples:
-        raise DataError("there is no labelled sentence in the text", where=Place(name))
+        raise DataError("there is no labelled sentence in the text", where=Place(name), fix=NAME_ANOTHER)
     for example in found.examples:
         if example.unit != found.unit:
             message = f"here a {example.unit} has a label, before it was a {found.unit}"
@@ -92,7 +106,9 @@ def collect(name: str, examples: Iterable[Example]) -> LabelledText:
 
 
 def read_examples(text: Opened, layout: Layout, tokenizer: Tokenizer | None) -> Iterator[Example]:
-    """Yield the labelled sentences of a text, in order. Sentences without a token, and blank lines, are left out.
+    """Yield the labelled sentences of a text, in order.
+
+    Blank lines are left out. An empty text with a label of its own stays in: `elmo mix predict` labels it, too.
 
     Args:
         text: as `open_text` returns it.
@@ -101,6 +117,7 @@ def read_examples(text: Opened, layout: Layout, tokenizer: Tokenizer | None) -> 
 
     Raises:
         DataError: a line is not of this layout, or a label is missing.
+        ConfigError: the label is looked for in the column of the token.
     """
     if layout.mode == "tsv":
         return _tsv_examples(text, layout, _required(tokenizer))
@@ -133,13 +150,29 @@ def row_sentences(block: Sequence[Line], layout: Layout) -> Iterator[Sentence]:
 
 
 def _row_examples(text: Opened, layout: Layout) -> Iterator[Example]:
+    is_first = True
     for block in row_blocks(text):
         lines = {line.place.line: line for line in block}
         for sentence in row_sentences(block, layout):
             rows = [lines[number] for number, _, _ in sentence.positions]
             if rows:
+                if is_first:
+                    _check_columns(rows[0], layout)
+                    is_first = False
                 labels = tuple(_label_of(row, layout) for row in rows)
                 yield Example(sentence.tokens, labels, TOKEN, sentence.place, len(columns_of(rows[0])))
+
+
+def _check_columns(row: Line, layout: Layout) -> None:
+    """Refuse a column of the token, other than the first, behind which the first row has none for the label.
+
+    Raises:
+        ConfigError: with its number.
+    """
+    number = layout.text_column
+    if layout.label_number is None and number > 1 and label_span(row, layout) is None:
+        message = f"--column {number} is the last column, where the label stands"
+        raise ConfigError(message, where=row.place, fix="choose another one, or set --label-column")
 
 
 def label_span(row: Line, layout: Layout) -> tuple[int, int] | None:
@@ -185,8 +218,7 @@ def _tsv_examples(text: Opened, layout: Layout, tokenizer: Tokenizer) -> Iterato
 def _examples_of_rows(rows: Sequence[tuple[Line, str]], tokenizer: Tokenizer) -> Iterator[Example]:
     sentences = sentences_of_block([line for line, _ in rows], mode="lines", tokenizer=tokenizer)
     for sentence, (_, label) in zip(sentences, rows, strict=True):
-        if sentence.tokens:
-            yield Example(sentence.tokens, (label,), SENTENCE, sentence.place)
+        yield Example(sentence.tokens, (label,), SENTENCE, sentence.place)
 
 
 def split_tsv(line: Line, layout: Layout) -> tuple[str, str]:
@@ -211,11 +243,12 @@ def split_tsv(line: Line, layout: Layout) -> tuple[str, str]:
 
 def _json_examples(text: Opened, layout: Layout, tokenizer: Tokenizer) -> Iterator[Example]:
     for block in blocks(text.lines, None):
-        for sentence in sentences_of_block(block, mode="jsonl", tokenizer=tokenizer):
-            if sentence.fields or sentence.tokens:
-                labels, unit = _json_labels(sentence, layout)
-                if sentence.tokens:
-                    yield Example(sentence.tokens, labels, unit, sentence.place)
+        sentences = sentences_of_block(block, mode="jsonl", tokenizer=tokenizer)
+        for line, sentence in zip(block, sentences, strict=True):
+            if line.text.strip():
+                example = _json_example(sentence, layout)
+                if example.labels:  # of no tokens there are no tags
+                    yield example
 
 
 def label_key(fields: Sequence[str], layout: Layout, unit: str | None = None) -> str:
@@ -233,7 +266,7 @@ def label_key(fields: Sequence[str], layout: Layout, unit: str | None = None) ->
     return "tags" if "tags" in fields else "label"
 
 
-def _json_labels(sentence: Sentence, layout: Layout) -> tuple[tuple[str, ...], str]:
+def _json_example(sentence: Sentence, layout: Layout) -> Example:
     key = label_key(tuple(sentence.fields), layout)
     if key not in sentence.fields:
         keys = ", ".join(map(json.dumps, sentence.fields)) or "none"
@@ -241,16 +274,21 @@ def _json_labels(sentence: Sentence, layout: Layout) -> tuple[tuple[str, ...], s
         message = f"the object has no label (its keys beside text and tokens: {keys})"
         raise DataError(message, where=sentence.place, fix=fix)
     value: Any = sentence.fields[key]
-    value = json.loads(value) if isinstance(value, RawJson) else value
-    if not isinstance(value, list):
-        return (_as_label(value, key, sentence.place),), SENTENCE
-    labels = tuple(_as_label(item, key, sentence.place) for item in value)
-    if len(labels) != len(sentence.tokens):
+    try:
+        value = json.loads(value) if isinstance(value, RawJson) else value
+    except ValueError as error:  # thousands of digits
+        message = f"the value of {json.dumps(key)} is too long a number for a label"
+        raise DataError(message, where=sentence.place, fix="choose another --label-column") from error
+    unit = TOKEN if isinstance(value, list) else SENTENCE
+    items = value if isinstance(value, list) else [value]
+    labels = tuple(_as_label(item, key, sentence.place) for item in items)
+    if unit == TOKEN and len(labels) != len(sentence.tokens):
         message = (
             f"found {counted(len(labels), 'label')} in {json.dumps(key)} and {counted(len(sentence.tokens), 'token')}"
         )
         raise DataError(message, where=sentence.place, fix='give "tokens" and a label for each of them')
-    return labels, TOKEN
+    is_json = not any(isinstance(item, str) for item in items)
+    return Example(sentence.tokens, labels, unit, sentence.place, is_json=is_json)
 
 
 def _as_label(value: object, key: str, place: Place) -> str:

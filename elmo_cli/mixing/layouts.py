@@ -17,6 +17,8 @@ LABELLED: Final = ("conll", "conllu", "tsv", "jsonl")
 PLAIN: Final = ("lines", "tokens")  # text without room for labels, which `elmo mix predict` reads, too
 CONLLU_COLUMNS: Final = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
 
+NAME_ANOTHER: Final = "name a text with labelled sentences"
+
 _ENDINGS: Final = {ending: mode for mode in ("conll", "conllu", "jsonl") for ending in SUFFIXES[mode]}
 _HEAD_LINES: Final = 1000  # looked at
 _MANY_ROWS: Final = 10
@@ -136,11 +138,14 @@ def open_text(
     whole = chain(head, lines)
     head = _without_cut_comments(head)
     is_tsv = _unpacked(source).endswith(_TSV)
-    mode = _mode_of_plain(head, own_mode, own_columns) if own_mode else _mode_of_labelled(head, is_tsv=is_tsv)
+    if own_mode:
+        mode = _mode_of_plain(head, own_mode, own_columns, is_tsv=is_tsv)
+    else:
+        mode = _mode_of_labelled(head, is_tsv=is_tsv)
     if mode is not None:
         return Opened(name, whole, mode, f"by its ending {_TSV}" if is_tsv and mode == "tsv" else "by its first lines")
     if not any(line.text.strip() for line in head):
-        raise DataError("the text is empty", where=Place(name))
+        raise DataError("the text is empty", where=Place(name), fix=NAME_ANOTHER)
     raise ConfigError(f"{name} does not look labelled{_ragged(head)}", fix=_FORMS)
 
 
@@ -178,9 +183,8 @@ def _mode_of_labelled(head: Sequence[Line], *, is_tsv: bool) -> str | None:
     if special is not None:
         return special
     rows = rows_of(head)
-    is_tabbed = bool(rows) and all("\t" in line.text for line in rows)
-    # Texts have spaces in them, tokens have not.
-    is_text = is_tabbed and any(" " in cell.strip() for line in rows for cell in line.text.split("\t"))
+    is_tabbed = _is_tabbed(rows)
+    is_text = is_tabbed and _has_spaces(rows)
     counts = set(_widths(rows))
     is_even = len(counts) == 1 and min(counts) > 1
     if is_even and not is_text:
@@ -191,6 +195,15 @@ def _mode_of_labelled(head: Sequence[Line], *, is_tsv: bool) -> str | None:
     # Rows without spaces in paragraphs are tokens, even where some of them lack a column.
     is_damaged_conll = is_tabbed and not is_text and len(counts) > 1 and _has_gaps(head)
     return "tsv" if rows and (is_tsv or is_tabbed) and not is_damaged_conll else None
+
+
+def _is_tabbed(rows: Sequence[Line]) -> bool:
+    return bool(rows) and all("\t" in line.text for line in rows)
+
+
+def _has_spaces(rows: Sequence[Line]) -> bool:
+    """Tell whether a cell has spaces in it: texts have, tokens have not."""
+    return any(" " in cell.strip() for line in rows for cell in line.text.split("\t"))
 
 
 def _widths(rows: Sequence[Line]) -> list[int]:
@@ -215,16 +228,19 @@ def _ends_in_labels(rows: Sequence[Line]) -> bool:
     return len({row[-1] for row in cells}) < len({row[0] for row in cells})
 
 
-def _mode_of_plain(head: Sequence[Line], own_mode: str, own_columns: int) -> str:
+def _mode_of_plain(head: Sequence[Line], own_mode: str, own_columns: int, *, is_tsv: bool) -> str:
+    """Return the layout of text that may have no labels. The ending .tsv tells only what the lines do not."""
     special = _mode_of_special(head)
     if special is not None:
         return special
     rows = rows_of(head)
-    is_tabbed = bool(rows) and all("\t" in line.text for line in rows)
+    is_tabbed = _is_tabbed(rows)
     if own_mode == "conll" and rows and all(len(columns_of(line)) == own_columns for line in rows):
         # A line of two words is no row of two columns; many of them in paragraphs are.
-        return own_mode if is_tabbed or (len(rows) >= _MANY_ROWS and _has_gaps(head)) else "lines"
-    return own_mode if own_mode == "tsv" and is_tabbed else "lines"
+        is_conll = is_tabbed or (len(rows) >= _MANY_ROWS and _has_gaps(head))
+        if is_conll and not (is_tsv and is_tabbed and _has_spaces(rows)):
+            return own_mode
+    return "tsv" if rows and (is_tsv or (own_mode == "tsv" and is_tabbed)) else "lines"
 
 
 def _mode_of_special(head: Sequence[Line]) -> str | None:

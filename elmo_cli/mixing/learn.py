@@ -16,7 +16,7 @@ from elmo_cli.mixing.comparison import (
     ways,
 )
 from elmo_cli.mixing.encoder import Encoder
-from elmo_cli.mixing.label_sets import note_never_learned
+from elmo_cli.mixing.label_sets import JSON_LABELS, note_never_learned
 from elmo_cli.mixing.labelled import TOKEN, LabelledText
 from elmo_cli.mixing.layer_cache import LayerCache
 from elmo_cli.mixing.layouts import Layout
@@ -82,7 +82,10 @@ def learn_mix(task: LearnTask, encoder: Encoder, cache: LayerCache, reporter: Re
 
 def _record(task: LearnTask, train_size: int, dev_size: int) -> dict[str, Any]:
     dev = {"held_out_of_train": dev_size} if task.dev is None else task.dev.record()
-    return {"train": {**task.train.record(), "learned_on": train_size}, "dev": dev}
+    train = {**task.train.record(), "learned_on": train_size}
+    if task.train.has_json_labels:
+        train[JSON_LABELS] = True
+    return {"train": train, "dev": dev}
 
 
 def _parts(

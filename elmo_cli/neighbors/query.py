@@ -69,7 +69,8 @@ def locate(
         raise kind(f"{word!r} does not occur in the sentence {context!r}", where=where, fix=fix)
     if nth is not None and nth > len(found):
         times = "once" if len(found) == 1 else f"{len(found)} times"
-        raise kind(f"{word!r} occurs {times} in the sentence, so there is no --nth {nth}", where=where)
+        fix = f"choose 1 to {len(found)}" if len(found) > 1 else "leave out --nth"
+        raise kind(f"{word!r} occurs {times} in the sentence, so there is no --nth {nth}", where=where, fix=fix)
     match = found[(nth or 1) - 1]
     place = "" if where is None else f"{where}: "
     surface = " ".join(tokens[match.start : match.start + match.length])

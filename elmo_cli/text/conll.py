@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final, NoReturn
 
 from elmo_cli.errors import DataError
+from elmo_cli.reporting import counted
 from elmo_cli.text.blocks import ROWS
 from elmo_cli.text.sentence import TOKEN, Position, Sentence
 from elmo_cli.text.sources import Line
@@ -42,7 +43,7 @@ def conll_sentences(lines: Sequence[Line], column: int) -> Iterator[Sentence]:
         rows = [row for row in map(_conll_row, paragraph) if row.cell(0) != DOCUMENT]
         for row in rows:
             if column > len(row.columns) or not row.cell(column - 1):
-                message = f"expected a token in column {column}, found {len(row.columns)} columns"
+                message = f"expected a token in column {column}, found {counted(len(row.columns), 'column')}"
                 if column <= len(row.columns):
                     message = f"column {column} is empty"
                 fix = "part the columns by tabs or spaces, or choose another --column"

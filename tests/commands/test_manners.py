@@ -43,7 +43,7 @@ def test_a_text_is_never_written_over_not_even_by_force(
     (text.parent / "linked.txt").hardlink_to(text)
     answer = elmo(*options, "-m", model, "--force")
     assert (answer.code, answer.stdout) == (2, b"")
-    problem = ": the text would be written over by what is made of it"
+    problem = ": the input would be written over by what is made of it"
     assert answer.stderr.endswith(error("fine.txt" + problem, "write to another file").partition("fine.txt")[2])
     assert text.read_text() == "A fine line .\n"
     assert not (text.parent / "x.npy").exists()
@@ -70,7 +70,7 @@ def test_a_redirect_into_the_text_itself_is_refused(shell: Shell, model: Path, h
 def test_a_value_of_the_wrong_kind_is_told_in_plain_words(elmo: Elmo, arguments: tuple[str, ...], problem: str) -> None:
     answer = elmo(*arguments)
     assert (answer.code, answer.stdout) == (2, b"")
-    assert answer.stderr.endswith(f"Error: Invalid value for {problem}\n")
+    assert answer.stderr.startswith(f"elmo: error: invalid value for {problem}\n  fix: see elmo {arguments[0]} ")
 
 
 def test_a_text_that_is_none_leaves_no_header_of_a_table(elmo: Elmo, model: Path, here: Path) -> None:

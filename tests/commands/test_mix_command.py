@@ -124,6 +124,64 @@ def test_sentences_with_labels_are_classified(elmo: Elmo, model: Path, here: Pat
     assert (refused.code, "no place for a label of each sentence" in refused.stderr) == (2, True)
 
 
+def test_empty_texts_with_labels_count_in_learn_score_and_predict(elmo: Elmo, model: Path, here: Path) -> None:
+    (here / "a.tsv").write_text("none\t\nsome\ta day\n" * 6, encoding="utf-8")
+    options = ("-m", model, "-o", "a.mix.json", "--seeds", 1, "--epochs", 8, "--rate", 0.1, "--no-compare")
+    learned = elmo("mix", "learn", "a.tsv", *options)
+    assert "a.tsv: tsv (by its ending .tsv), 12 sentences, 6 of them empty, 12 tokens, sent" in learned.stderr
+    score = json.loads(elmo("mix", "score", "a.tsv", "--mix", "a.mix.json", "--json").text)
+    rows = elmo("mix", "predict", "a.tsv", "--mix", "a.mix.json").text.splitlines()
+    right = sum(row == gold for row, gold in zip(rows, ["none\t", "some\ta day"] * 6, strict=True))
+    assert (score["labelled"], score["accuracy"]) == (12, pytest.approx(right / 12))
+    refused = elmo("mix", "predict", "a.tsv", "--mix", "a.mix.json", "-o", "a.tsv", "--force")
+    assert (refused.code, "would be written over" in refused.stderr) == (2, True)
+    (here / "b.tsv").write_text("a\t\nb\t\n", encoding="utf-8")
+    refused = elmo("mix", "learn", "b.tsv", *options, "--force")
+    expected = "b.tsv: all labelled sentences are empty\n  fix: name a text with labelled sentences\n"
+    assert (refused.code, refused.stderr.endswith(expected)) == (1, True)
+
+
+def test_numbers_that_were_learned_from_json_come_back_as_numbers(elmo: Elmo, model: Path, here: Path) -> None:
+    text = '{"text": "a good day", "label": 1}\n{"text": "a bad day", "label": 0}\n'
+    (here / "a.jsonl").write_text(text * 6, encoding="utf-8")
+    options = ("-m", model, "-o", "a.mix.json", "--seeds", 1, "--epochs", 2, "--no-compare")
+    assert elmo("mix", "learn", "a.jsonl", *options).code == 0
+    predicted = elmo("mix", "predict", "a.jsonl", "--mix", "a.mix.json").text
+    labels = [json.loads(line)["label"] for line in predicted.splitlines()]
+    assert {type(label) for label in labels} == {int}
+    (here / "b.jsonl").write_text(predicted, encoding="utf-8")
+    assert json.loads(elmo("mix", "score", "b.jsonl", "--mix", "a.mix.json", "--json").text)["accuracy"] == 1
+
+
+def test_a_tsv_is_no_place_for_labels_of_tokens(elmo: Elmo, learned: Path, here: Path) -> None:
+    (here / "a.tsv").write_text("pos\ta good day\n", encoding="utf-8")
+    answer = elmo("mix", "predict", "a.tsv", "--mix", learned / "ner.mix.json")
+    assert answer.code == 2
+    assert "tsv has no place for a label of each token, which is what the mix gives\n  fix: " in answer.stderr
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("apply", "all.npy", "--weights", "1", "-o", "all.npy"),
+        ("apply", "all.npy", "--weights", "1", "-o", "linked.npy"),
+        ("learn", "a.conll", "-o", "a.conll"),
+        ("learn", "a.conll", "-o", "x", "--dev", "b.conll", "--plot", "b.svg"),
+    ],
+)
+def test_nothing_is_written_over_what_it_is_made_of(elmo: Elmo, here: Path, command: tuple[str, ...]) -> None:
+    np.save("all.npy", np.zeros((2, 1, 4), np.float32))
+    (here / "linked.npy").hardlink_to(here / "all.npy")
+    (here / "a.conll").write_text(TRAIN, encoding="utf-8")
+    (here / "b.conll").write_text(TRAIN, encoding="utf-8")
+    (here / "b.svg").hardlink_to(here / "b.conll")
+    before = {path: path.read_bytes() for path in here.iterdir()}
+    answer = elmo("mix", *command, "--force")
+    assert answer.code == 2
+    assert ": the input would be written over by what is made of it\n  fix: write to another file\n" in answer.stderr
+    assert {path: path.read_bytes() for path in here.iterdir()} == before
+
+
 def test_static_vectors_stand_in_for_a_model(elmo: Elmo, learned: Path, here: Path) -> None:
     (here / "glove.txt").write_text("john 1 0\nmary 1 0\nin 0 1\n", encoding="utf-8")
     options = ("--encoder", "glove.txt", "-o", "g.mix.json", "--seeds", 1, "--epochs", 2)
@@ -175,7 +233,8 @@ def test_a_damaged_mix_is_refused_by_every_command(
         (("learn", "bad.conll", "-o", "x"), 1, "bad.conll:2: expected a label in the last column"),
         (("learn", "bad.conll", "-o", "no/x"), 1, "cannot write no/x: no such folder"),
         (("learn", "bad.conll", "-o", "x", "--head", "big"), 2, "--head 'big' is not known"),
-        (("learn", "empty.conll", "-o", "x"), 1, "there is no labelled sentence in the text"),
+        (("learn", "empty.conll", "-o", "x"), 1, "there is no labelled sentence in the text\n  fix: name a text with"),
+        (("learn", "two.conll", "-o", "x", "--column", "2"), 2, "two.conll:1: --column 2 is the last column, where"),
         (("apply", "x.npy", "-o", "y.npy"), 2, "name the weights once"),
         (("apply", "x.npy", "--weights", "a,b", "-o", "y.npy"), 2, "--weights 'a,b' are no numbers"),
         (("apply", "x.npy", "--weights", "1,inf", "-o", "y.npy"), 2, "inf is no finite number"),
@@ -185,6 +244,7 @@ def test_a_damaged_mix_is_refused_by_every_command(
 def test_what_is_wrong_is_told(elmo: Elmo, here: Path, options: tuple[str, ...], code: int, message: str) -> None:
     (here / "bad.conll").write_text("a O\nb\n", encoding="utf-8")
     (here / "empty.conll").write_text("\n\n", encoding="utf-8")
+    (here / "two.conll").write_text("a O\nb O\n", encoding="utf-8")
     answer = elmo("mix", *options)
     assert answer.code == code
     assert message in answer.stderr

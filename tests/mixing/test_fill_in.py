@@ -21,6 +21,11 @@ def count(sentences: Iterable[Sequence[str]]) -> Iterator[Sequence[str]]:
     yield from ([f"n{len(sentence)}"] for sentence in sentences)
 
 
+def size(sentences: Iterable[Sequence[str]]) -> Iterator[Sequence[str]]:
+    """Label each sentence with the JSON of its number of tokens."""
+    yield from ([str(len(sentence))] for sentence in sentences)
+
+
 def filled(
     folder: Path,
     text: str,
@@ -30,11 +35,13 @@ def filled(
     columns: int = 2,
     column: int | None = None,
     label: str | None = None,
+    as_json: bool = False,
 ) -> str:
     path = folder / "text"
     path.write_text(text, encoding="utf-8")
-    slots = slots_of(open_text(str(path), mode), Layout(mode, column, label), unit, SpaceTokenizer(), columns)
-    return "".join(fill_in(slots, upper if unit == "token" else count))
+    opened, layout = open_text(str(path), mode), Layout(mode, column, label)
+    slots = slots_of(opened, layout, unit, SpaceTokenizer(), columns, as_json=as_json)
+    return "".join(fill_in(slots, upper if unit == "token" else size if as_json else count))
 
 
 def test_conll_has_the_label_in_its_column_and_all_else_as_it_was(tmp_path: Path) -> None:
@@ -88,6 +95,17 @@ def test_json_has_tags_beside_its_tokens_and_keeps_every_digit(tmp_path: Path) -
     text = '{"text": "a b", "label": null, "n": 1}\n'
     assert filled(tmp_path, text, "jsonl", unit="sentence") == '{"text": "a b", "label": "n2", "n": 1}\n'
     assert filled(tmp_path, '{"text": "é"}\n', "jsonl", unit="sentence", label="y") == '{"text": "é", "y": "n1"}\n'
+
+
+def test_json_has_the_numbers_true_and_false_that_were_learned(tmp_path: Path) -> None:
+    assert filled(tmp_path, '{"text": "a b"}\n', "jsonl", unit="sentence", as_json=True) == (
+        '{"text": "a b", "label": 2}\n'
+    )
+    # The label of a token is the token in capitals: 1 is one, too.
+    assert filled(tmp_path, '{"tokens": ["1", "2"]}\n', "jsonl", as_json=True) == (
+        '{"tokens": ["1", "2"], "tags": [1, 2]}\n'
+    )
+    assert filled(tmp_path, "a b\n", "lines", unit="sentence", as_json=True) == "2\ta b\n"
 
 
 def test_plain_lines_become_a_row_a_token_or_get_the_label_of_the_line(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from elmo_cli.errors import ConfigError, DataError
-from elmo_cli.mixing.labelled import Example, collect, read_examples
+from elmo_cli.mixing.labelled import Example, LabelledText, collect, read_examples
 from elmo_cli.mixing.layouts import Layout, open_text
 from elmo_cli.text.tokenizer import Span
 
@@ -96,6 +96,39 @@ def test_json_gives_tags_of_tokens_or_a_label_of_a_text(tmp_path: Path) -> None:
     assert pairs(read(path, label="ner")) == [(["a"], ["O"])]
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.tsv", "pos\t\n\nneg\tbad\npos\t  \n"),
+        (
+            "a.jsonl",
+            '{"text": "", "label": "pos"}\n\n{"text": "bad", "label": "neg"}\n{"tokens": [], "label": "pos"}\n',
+        ),
+    ],
+)
+def test_an_empty_text_with_a_label_counts(tmp_path: Path, name: str, text: str) -> None:
+    found = read(write(tmp_path, name, text), name.removeprefix("a."))
+    assert pairs(found) == [([], ["pos"]), (["bad"], ["neg"]), ([], ["pos"])]
+    assert LabelledText("a", found).size_told == "3 sentences, 2 of them empty, 1 token, sentence labels"
+
+
+def test_no_tokens_have_no_tags(tmp_path: Path) -> None:
+    text = '{"tokens": [], "tags": []}\n{"tokens": ["a"], "tags": ["X"]}\n'
+    assert pairs(read(write(tmp_path, "a.jsonl", text))) == [(["a"], ["X"])]
+
+
+@pytest.mark.parametrize(
+    ("values", "is_json"), [(("0", "12"), True), (("true", "0"), True), (("0", '"1"'), False), (('"a"', '"b"'), False)]
+)
+def test_labels_are_json_where_all_of_them_are_numbers_true_or_false(
+    tmp_path: Path, values: tuple[str, ...], is_json: bool
+) -> None:
+    path = write(tmp_path, "a.jsonl", "".join(f'{{"text": "a", "label": {value}}}\n' for value in values))
+    assert LabelledText("a", read(path)).has_json_labels is is_json
+    path = write(tmp_path, "b.jsonl", f'{{"tokens": ["a", "b"], "tags": [{", ".join(values)}]}}\n')
+    assert LabelledText("b", read(path)).has_json_labels is is_json
+
+
 @pytest.mark.parametrize(("suffix", "pack"), [(".gz", gzip.compress), (".xz", lzma.compress)])
 def test_compressed_text_is_read_and_its_inner_name_tells_the_layout(tmp_path: Path, suffix: str, pack) -> None:  # noqa: ANN001
     path = tmp_path / f"a.conll{suffix}"
@@ -140,6 +173,24 @@ def test_text_to_label_is_rows_only_where_it_looks_like_them(tmp_path: Path, tex
 
 
 @pytest.mark.parametrize(
+    ("text", "own_mode", "mode"),
+    [
+        ("pos\tso good\n", "conll", "tsv"),
+        ("pos\tgood\tfun\n", "conll", "tsv"),
+        ("so good\n", "jsonl", "tsv"),
+        ("John\tO\nleft\tO\n", "conll", "conll"),
+        ('{"text": "a"}\n', "conll", "jsonl"),
+        ("\n", "conll", "lines"),
+    ],
+)
+def test_the_ending_tsv_tells_how_text_to_label_is_laid_out(
+    tmp_path: Path, text: str, own_mode: str, mode: str
+) -> None:
+    path = write(tmp_path, "a.tsv", text)
+    assert open_text(str(path), None, own_mode=own_mode, own_columns=2).mode == mode
+
+
+@pytest.mark.parametrize(
     ("text", "counts"),
     [
         ("Just some words.\nAnd more.\n", "3, 2"),
@@ -170,8 +221,29 @@ def test_the_ending_tsv_tells_what_the_lines_do_not(tmp_path: Path) -> None:
 
 
 def test_an_empty_text_is_told(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="the text is empty"):
+    with pytest.raises(DataError, match="the text is empty") as caught:
         open_text(str(write(tmp_path, "data", "\n\n")), None)
+    assert caught.value.fix == "name a text with labelled sentences"
+    with pytest.raises(DataError, match="there is no labelled sentence in the text") as caught:
+        collect("a", [])
+    assert caught.value.fix == "name a text with labelled sentences"
+
+
+@pytest.mark.parametrize("text", ["a O\nb O\n", "a\tO\t\nb\tO\t\n"])
+def test_a_token_in_the_last_column_is_told(tmp_path: Path, text: str) -> None:
+    path = write(tmp_path, "a.conll", text)
+    with pytest.raises(ConfigError) as caught:
+        read(path, column=2)
+    assert str(caught.value) == (
+        f"{path}:1: --column 2 is the last column, where the label stands\n"
+        "  fix: choose another one, or set --label-column"
+    )
+    assert pairs(read(path, column=2, label="1")) == [(["O", "O"], ["a", "b"])]
+
+
+def test_a_later_row_without_a_label_is_no_fault_of_the_columns(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=":2: expected a label in the last column, found 2 columns"):
+        read(write(tmp_path, "a.conll", "1 a O\n2 b\n"), "conll", column=2)
 
 
 @pytest.mark.parametrize(
@@ -181,6 +253,7 @@ def test_an_empty_text_is_told(tmp_path: Path) -> None:
         ("a.conllu", "1\ta\t_\t\t_\t_\t0\t_\t_\t_\n", ":1: there is no label in column UPOS; the row has 10 columns"),
         ("a.tsv", "pos\tgood\nbad\n", ":2: expected a label and a text parted by a tab, found 1 column"),
         ("a.jsonl", '{"tokens": ["a", "b"], "tags": ["X"]}\n', ':1: found 1 label in "tags" and 2 tokens'),
+        ("a.jsonl", f'{{"text": "a", "label": {"9" * 5000}}}\n', ':1: the value of "label" is too long a number'),
         (
             "a.jsonl",
             '{"text": "a", "labels": "x"}\n',

@@ -8,6 +8,7 @@ import pytest
 from made_up_encoder import DIM, MadeUpEncoder
 
 from elmo_cli.errors import ConfigError, DataError, Place
+from elmo_cli.mixing.label_sets import has_json_labels
 from elmo_cli.mixing.labelled import Example, LabelledText
 from elmo_cli.mixing.layer_cache import LayerCache
 from elmo_cli.mixing.layouts import Layout
@@ -98,6 +99,31 @@ def test_labels_of_sentences_are_learned_by_the_pooled_head() -> None:
     assert mix.data["dev"] == {"held_out_of_train": 8}
     assert mix.data["train"]["learned_on"] == 72
     assert [len(labels) for labels in Predictor(mix, MadeUpEncoder(1)).labels([[], ["at", "be"]])] == [1, 1]
+
+
+@pytest.mark.parametrize("layer_norm", [False, True])
+def test_empty_texts_are_learned_scored_and_predicted_alike(layer_norm: bool) -> None:
+    empty = [Example([], ("E",), "sentence", Place("made up", 99))]
+    text = made_up_text(40, unit="sentence")
+    train = LabelledText("made up", [*empty * 20, *text.examples, *empty * 20])
+    how = replace(QUICK, head="pooled", layer_norm=layer_norm, batch_tokens=16)  # some batches hold no token at all
+    task = LearnTask(train, train, Layout("tsv"), "en", how, range(1, 2), compare=False)
+    mix = learn_mix(task, MadeUpEncoder(1), LayerCache(None, "float32", SilentReporter()), SilentReporter())
+    predicted = list(Predictor(mix, MadeUpEncoder(1)).labels(train.tokens))
+    assert [list(labels) for labels in predicted[:20] + predicted[-20:]] == [["E"]] * 40
+    pairs = zip(train.examples, predicted, strict=True)
+    right = sum(list(example.labels) == list(labels) for example, labels in pairs)
+    assert right / len(predicted) == pytest.approx(mix.scores[0].values[0])
+
+
+def test_a_mix_knows_that_its_labels_are_json(tmp_path: Path) -> None:
+    for is_json in (False, True):
+        examples = [replace(example, is_json=is_json) for example in made_up_text(20, unit="sentence").examples]
+        train = LabelledText("made up", examples)
+        task = LearnTask(train, None, Layout("jsonl"), "en", replace(QUICK, head="pooled"), range(1, 2), compare=False)
+        mix = learn_mix(task, MadeUpEncoder(1), LayerCache(None, "float32", SilentReporter()), SilentReporter())
+        write_mix(tmp_path / "a", mix)
+        assert has_json_labels(read_mix(tmp_path / "a")) is is_json
 
 
 def test_a_dev_label_that_was_never_learned_is_an_error_of_the_mix() -> None:

@@ -87,7 +87,7 @@ def test_every_row_is_a_token_and_its_place_points_at_it(write: Write, sentences
 @pytest.mark.parametrize(
     ("text", "column", "problem"),
     [
-        ("a b\nc\n", 2, "2: expected a token in column 2, found 1 columns"),
+        ("a b\nc\n", 2, "2: expected a token in column 2, found 1 column"),
         ("a\tb\n\n\n\tc\n", 1, "4: column 1 is empty"),
     ],
 )
