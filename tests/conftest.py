@@ -5,6 +5,7 @@ what is imported earlier goes unchecked.
 """
 
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from copy import deepcopy
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
 
 # As `settings.calm_threads` does for the command; torch reads it when it is loaded.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+# A shell lets what it starts in the background ignore Ctrl-C, and so would the programs that tests send it to.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # A slow example is no failure: other programs may want the processor.
 settings.register_profile("elmo", deadline=None)
