@@ -72,8 +72,7 @@ def test_more_rows_than_are_tokenized_at_once_stay_in_order(tmp_path: Path) -> N
         ),
         (
             b"item,x\n",
-            "1: there is no column 'sentence', but 'item,x'\n"
-            "  fix: name a column of the first row; tabs part the columns",
+            "1: there is no column 'sentence', but 'item,x'\n  fix: part the columns by tabs, not by commas",
         ),
         (b"", " the table is empty\n  fix: name the columns in its first row"),
         (b"item\tsentence\n1\tcaf\xe9\n", "2: byte 0xe9 at offset 19 is not UTF-8"),
