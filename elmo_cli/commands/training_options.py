@@ -167,7 +167,7 @@ def _is_typed(ctx: typer.Context, name: str) -> bool:
 @contextmanager
 def together(place: "Workplace") -> Iterator["Workplace"]:
     """Meet the other processes of the run, if there are any; the first of a machine tells its errors, no other."""
-    from elmo_cli.training.distributed import join_team, leave_team
+    from elmo_cli.training.distributed import end_member, join_team, leave_team
 
     team, device = join_team(settings.launched(), place.device)
     reporter = place.reporter if team.is_writer else SilentReporter()
@@ -180,3 +180,4 @@ def together(place: "Workplace") -> Iterator["Workplace"]:
         raise
     finally:
         leave_team(team)
+    end_member(team)

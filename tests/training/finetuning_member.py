@@ -11,7 +11,7 @@ from stopping import Stopping
 from elmo_cli import settings
 from elmo_cli.config import FinetuneSettings, Limits, TrainingSettings
 from elmo_cli.errors import Interrupted
-from elmo_cli.training.distributed import join_team, leave_team
+from elmo_cli.training.distributed import end_member, join_team, leave_team
 from elmo_cli.training.finetune import resume_finetuning
 
 TOGETHER = replace(SETTINGS, processes=2, batch_tokens=40, warmup_steps=4, sampled_above=10, negatives=30)
@@ -39,6 +39,7 @@ def main() -> None:
             resume_finetuning(folder / name, replace(place_of(folder / name), team=team), Limits())
     team.wait()
     leave_team(team)
+    end_member(team)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from elmo_cli.config import Limits, TrainingSettings
 from elmo_cli.errors import Interrupted
 from elmo_cli.reporting import SilentProgress, SilentReporter
 from elmo_cli.text.reader import TextOptions
-from elmo_cli.training.distributed import ALONE, Team, join_team, leave_team
+from elmo_cli.training.distributed import ALONE, Team, end_member, join_team, leave_team
 from elmo_cli.training.run import resume_training, start_training
 from elmo_cli.training.sources import TextSources
 from elmo_cli.training.workplace import Workplace
@@ -68,6 +68,7 @@ def main() -> None:
     resume_training(folder / "grown", place_of(folder / "grown", team), Limits())
     team.wait()
     leave_team(team)
+    end_member(team)
 
 
 if __name__ == "__main__":
