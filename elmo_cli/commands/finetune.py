@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from elmo_cli import settings
 from elmo_cli.commands import console
 from elmo_cli.commands.options import (
     Column,
@@ -37,6 +36,7 @@ from elmo_cli.commands.training_options import (
     WeightsDtype,
     in_utf8,
     name_of,
+    process_count,
     refuse_beside_resume,
     sources_of,
     together,
@@ -152,7 +152,7 @@ def finetune(
         min_count=min_count,
         batch_tokens=batch_tokens,
         accumulate=accumulate,
-        processes=(settings.launched() or (0, 1, 0))[1],
+        processes=process_count(),
         learning_rate=learning_rate,
         dropout=dropout,
         negatives=negatives,

@@ -88,7 +88,7 @@ def _remark(senses: "Senses", wanted: int | None) -> str:
     if wanted is not None:
         found = counted(len(senses.groups), "group")
         return f": {found}, not {wanted:,}, as too many are the same" if len(senses.groups) < wanted else ""
-    if different_vectors(senses.units) < LEAST_OCCURRENCES - 1:
+    if len(senses.groups) == 1 and different_vectors(senses.units) < LEAST_OCCURRENCES - 1:
         return ", again and again in the same sentence: one group"
     return ""
 

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from elmo_cli import settings
 from elmo_cli.commands import console
 from elmo_cli.commands.options import (
     Column,
@@ -35,6 +34,7 @@ from elmo_cli.commands.training_options import (
     WeightsDtype,
     in_utf8,
     name_of,
+    process_count,
     refuse_beside_resume,
     sources_of,
     together,
@@ -150,7 +150,7 @@ def train(
         min_count=min_count,
         batch_tokens=batch_tokens,
         accumulate=accumulate,
-        processes=(settings.launched() or (0, 1, 0))[1],
+        processes=process_count(),
         stream=stream,
         precision=choose("--precision", precision, TRAINING_PRECISIONS),
         learning_rate=base.learning_rate if learning_rate is None else learning_rate,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from elmo_cli import settings
+from elmo_cli.commands.file_settings import origin_of
 from elmo_cli.commands.options import (
     ENCODING_ERRORS,
     MOST_PROCESSORS,
@@ -152,16 +153,17 @@ def refuse_beside_resume(ctx: typer.Context) -> None:
     settled = [
         max(parameter.opts, key=len) if parameter.param_type_name == "option" else str(parameter.metavar)
         for parameter in ctx.command.params
-        if parameter.name not in _BESIDE_RESUME and _is_typed(ctx, str(parameter.name))
+        if parameter.name not in _BESIDE_RESUME and origin_of(ctx, str(parameter.name)) == "COMMANDLINE"
     ]
     if settled:
         fix = f"leave out {', '.join(settled)}; limits may change: --epochs, --max-steps, --max-time"
         raise ConfigError("--resume takes texts, settings and place from the run", fix=fix)
 
 
-def _is_typed(ctx: typer.Context, name: str) -> bool:
-    source = ctx.get_parameter_source(name)
-    return source is not None and source.name == "COMMANDLINE"
+def process_count() -> int:
+    """Return how many processes `torchrun` has launched to share the training; 1 without it."""
+    launched = settings.launched()
+    return 1 if launched is None else launched[1]
 
 
 @contextmanager

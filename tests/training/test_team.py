@@ -1,13 +1,11 @@
 """Two processes that train together make the model that one makes alone in steps of the same size."""
 
 import json
-import os
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from launching import launch_two
 from outcomes import result_of
 from safetensors.torch import load_file
 from team_member import ADAGRAD, SAMPLED, STEPS, STOP, TOGETHER, Stopping, place_of, start
@@ -28,11 +26,7 @@ def together(tmp_path_factory: pytest.TempPathFactory) -> Path:
     alone = replace(SAMPLED, processes=1, accumulate=2)
     with pytest.raises(Interrupted):
         start(folder / "grown", alone, place_of(folder / "grown", reporter=Stopping(STOP)))
-    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    member = Path(__file__).parent / "team_member.py"
-    run = subprocess.run([*launch, str(member), str(folder)], capture_output=True, text=True, env=environment)
-    assert run.returncode == 0, run.stderr
+    launch_two("team_member.py", folder)
     return folder
 
 

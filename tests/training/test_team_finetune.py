@@ -1,13 +1,11 @@
 """Two processes that fine-tune together make the model that one makes alone in steps of the same size."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from finetuning import finetune, make_base, provenance_of, result_of, weights_of, without_softmax
 from finetuning_member import ALONE, CASES, STOPPED
+from launching import launch_two
 from torch.testing import assert_close
 
 CLOSE = {"atol": 2e-4, "rtol": 1e-4}  # as in `test_team`
@@ -18,11 +16,7 @@ def together(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the models of all cases of `finetuning_member`, each made by two processes."""
     folder = tmp_path_factory.mktemp("together")
     without_softmax(make_base(folder / "general"), folder / "bare")
-    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    member = Path(__file__).parent / "finetuning_member.py"
-    run = subprocess.run([*launch, str(member), str(folder)], capture_output=True, text=True, env=environment)
-    assert run.returncode == 0, run.stderr
+    launch_two("finetuning_member.py", folder)
     return folder
 
 
