@@ -5,12 +5,13 @@ import difflib
 import errno
 import glob
 import os
+import select
 import stat
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from io import BufferedReader
+from io import BufferedIOBase
 from itertools import chain
 from typing import Any, Final, Literal, NoReturn, cast
 
@@ -126,6 +127,7 @@ def _expand(argument: str, suffixes: Sequence[str]) -> list[str]:
         raise DataError("no file has a NUL in its name", where=Place(argument), fix="check the name") from error
     for file in found:
         if not os.access(file, os.R_OK):
+            _refuse_dangling(file)
             raise _unreadable(file, PermissionError(errno.EACCES, os.strerror(errno.EACCES)))
     return found
 
@@ -157,13 +159,22 @@ def _files_below(folder: str, suffixes: Sequence[str]) -> list[str]:
 
 
 def _refuse_missing(path: str) -> NoReturn:
+    _refuse_dangling(path)
     parent, name = os.path.split(path)
     try:
         near = _nearest(name, os.listdir(parent or "."))
         fix = f"did you mean {os.path.join(parent, near)}?" if near else "check the name"
+    except PermissionError:
+        fix = "check the name"
     except OSError:
         fix = f"check the path: there is no folder {parent} either"
     raise DataError("no such file or folder", where=Place(path), fix=fix)
+
+
+def _refuse_dangling(path: str) -> None:
+    if os.path.islink(path) and not os.path.exists(path):
+        message = f"is a link to {os.readlink(path)}, which is not there"
+        raise DataError(message, where=Place(path), fix="mend or remove the link")
 
 
 def _nearest(name: str, names: Sequence[str]) -> str | None:
@@ -199,11 +210,26 @@ def _read_chunks(source: str, name: str) -> Iterator[bytes]:
         raise DataError("standard input is closed", where=Place(name), fix="pipe text in, or name a file")
     try:
         # Standard input is not ours to close. Its type does not say that it reads what is there, as a file does.
-        with nullcontext(cast(BufferedReader, sys.stdin.buffer)) if source == STDIN else open(source, "rb") as stream:
-            while chunk := stream.read1(_READ_SIZE):
+        with nullcontext(cast(BufferedIOBase, sys.stdin.buffer)) if source == STDIN else open(source, "rb") as stream:
+            while chunk := _next_chunk(stream):
                 yield chunk
     except OSError as error:
         raise _unreadable(name, error) from error
+
+
+def _next_chunk(stream: BufferedIOBase) -> bytes:
+    """Return what is there, waiting for it; nothing at the end.
+
+    A program that shares standard input may have made it non-blocking. Then "nothing yet" looks like the end to all
+    but the raw stream.
+    """
+    chunk = stream.read1(_READ_SIZE)
+    raw = getattr(stream, "raw", None)  # a stream in memory has none
+    if chunk or raw is None or sys.platform == "win32" or os.get_blocking(raw.fileno()):
+        return chunk
+    while (found := raw.read(_READ_SIZE)) is None:
+        select.select([raw], [], [])
+    return bytes(found)
 
 
 def _split(chunks: Iterator[bytes], name: str) -> Iterator[bytes]:
