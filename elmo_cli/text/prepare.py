@@ -106,7 +106,7 @@ def _build(
     info = CorpusInfo(
         sources=tuple(read),
         mode=options.mode,
-        tokenizer=options.tokenizer(),
+        tokenizer=options.tokenizer_record(),
         sentences=len(all_lengths),
         empty_sentences=int((all_lengths == 0).sum()),
         tokens=done,
@@ -126,7 +126,7 @@ def _build(
 def _key(files: Iterable[SourceFile], options: TextOptions) -> str:
     """Return the name of a prepared corpus: the same for the same contents read in the same way."""
     mode = options.mode if options.column == 1 else f"{options.mode}, column {options.column}"
-    what = [FORMAT, [file.sha256 for file in files], mode, options.errors, options.tokenizer()]
+    what = [FORMAT, [file.sha256 for file in files], mode, options.errors, options.tokenizer_record()]
     return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:32]
 
 
