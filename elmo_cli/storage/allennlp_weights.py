@@ -1,7 +1,6 @@
 """Weights of bilm-tf and AllenNLP, read from HDF5 (or a TensorFlow checkpoint) and written to HDF5."""
 
 import io
-import math
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -186,13 +185,13 @@ def read_weights(source: WeightSource, config: BiLMConfig) -> tuple[dict[str, Ar
 
 
 def _vocabulary_size(shapes: Mapping[str, tuple[int, ...]], place: Place) -> int | None:
-    """Return the size of the softmax, None if there is none; `pairs` tells what else its shape should be."""
+    """Return the size of the softmax, None if there is none."""
     if not {"softmax/W", "softmax/b"} <= set(shapes):
         return None
-    size = math.prod(shapes["softmax/W"][:1])  # 1 of a single number, which has no axis
-    if not size:
-        raise ModelError(f"softmax/W is {list(shapes['softmax/W'])}, without any word type", where=place)
-    return size
+    shape = shapes["softmax/W"]
+    if shape and not shape[0]:
+        raise ModelError(f"softmax/W is {list(shape)}, without any word type", where=place)
+    return shape[0] if shape else 1  # a single number is refused as any wrong shape is
 
 
 def theirs_from_ours(pair: Pair, tensors: Mapping[str, Array]) -> Array:

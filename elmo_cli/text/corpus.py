@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
@@ -147,7 +148,7 @@ def write_corpus(
 
 
 def _write_array(path: Path, dtype: DTypeLike, count: int, blocks: Iterable[NDArray[Any]]) -> None:
-    """Write an array [count] as npy, block by block.
+    """Write an array [count] as npy, block by block, down to the disk: a corpus that has its name is whole.
 
     On a full disk a write says why it fails. `np.save` does not, and a mapped file ends the process (SIGBUS).
     """
@@ -156,6 +157,8 @@ def _write_array(path: Path, dtype: DTypeLike, count: int, blocks: Iterable[NDAr
         np.lib.format.write_array_header_1_0(file, header)
         for block in blocks:
             file.write(block.tobytes())
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def _info_from_json(data: dict[str, Any]) -> CorpusInfo:
