@@ -1,6 +1,8 @@
 """Two processes that train together make the model that one makes alone in steps of the same size."""
 
 import json
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -72,6 +74,16 @@ def test_one_process_goes_on_where_two_have_stopped(together: Path) -> None:
 
 def test_two_processes_go_on_where_one_has_stopped(together: Path) -> None:
     assert_same_run(together / "grown", together / "sampled")
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_member_ends_without_what_python_does_in_the_end(rank: int) -> None:
+    program = (
+        "import atexit; from elmo_cli.training.distributed import ALONE, Team, end_member; end_member(ALONE); "
+        f"atexit.register(print, 'late'); print('done'); end_member(Team({rank}, 2)); print('never')"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (ended.returncode, ended.stdout) == (0, "done\n"), ended.stderr
 
 
 def test_only_one_process_writes(together: Path) -> None:
