@@ -83,7 +83,6 @@ def make_plan(session: Session) -> Plan:
     characters = session.config.char_cnn.max_characters
     types = corpus.all_type_texts
     softmax = sum(p.numel() for p in session.model.softmax.parameters())
-    steps = choices.epochs * choices.steps_an_epoch
     return Plan(
         sentences=session.pieces.sentences,
         cut_sentences=session.pieces.cut_sentences,
@@ -104,7 +103,7 @@ def make_plan(session: Session) -> Plan:
         name=settings.preset if session.start is None else session.start.base,
         base_types=0 if session.start is None else session.start.kept_types,
         epochs=choices.epochs,
-        steps=min(steps, settings.max_steps or steps),
+        steps=choices.steps,
         steps_an_epoch=choices.steps_an_epoch,
         max_time_s=settings.max_time_s,
         memory_bytes=_memory(session, softmax),
