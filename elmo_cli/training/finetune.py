@@ -179,7 +179,6 @@ def _finetune(folder: Path, task: Task, run: RunDir, place: Workplace, *, resume
             place.reporter.note(f"stage 2 of 2: all weights learn{'' if frozen == 'none' else f', frozen: {frozen}'}")
         session = announced(_session(task, base, settings), place.reporter)
         session.model.to(place.device)
-        place.team.share_weights(session.model)  # new rows are computed, which machines may do in other roundings
         before = _measure_before(task, session, place) if place.team.is_writer else {}
         for comparison, name in zip(before.values(), ("held-out", "general"), strict=False):
             place.reporter.note(comparison.line(name))

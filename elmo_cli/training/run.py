@@ -172,6 +172,8 @@ def train_session(
     if writes:
         remove_leftovers(folder, MODEL_FILES)
         remove_leftovers(run.path, (SETTINGS_FILE, METRICS_FILE))
+    # Drawn or computed by each process, with roundings that differ from one kind of processor to another.
+    place.team.share_weights(session.model)
     trainer = _trainer(folder, session, run, place, config_of, go_on)
     if resume:
         _load_newest(run, trainer, place)
