@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 from launching import launch_two
 from outcomes import result_of
 from safetensors.torch import load_file
@@ -14,7 +15,8 @@ from team_member import ADAGRAD, SAMPLED, STEPS, STOP, TOGETHER, Stopping, place
 from torch.testing import assert_close
 
 from elmo_cli.config import Limits, TrainingSettings
-from elmo_cli.errors import Interrupted
+from elmo_cli.errors import ElmoError, Interrupted
+from elmo_cli.training.distributed import join_team
 from elmo_cli.training.run import resume_training
 
 # A sum of float32 in two halves: 1e-6 a step in the loss. Adam makes a step of full size of the smallest gradient.
@@ -74,6 +76,14 @@ def test_one_process_goes_on_where_two_have_stopped(together: Path) -> None:
 
 def test_two_processes_go_on_where_one_has_stopped(together: Path) -> None:
     assert_same_run(together / "grown", together / "sampled")
+
+
+def test_a_process_that_knows_no_address_of_the_others_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RANK", "0")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.delenv("MASTER_ADDR", raising=False)
+    with pytest.raises(ElmoError, match=r"^process 0 of 2 cannot meet the others: .* MASTER_ADDR expected"):
+        join_team((0, 2, 0), torch.device("cpu"))
 
 
 @pytest.mark.parametrize("rank", [0, 1])
