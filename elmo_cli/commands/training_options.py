@@ -182,4 +182,5 @@ def together(place: "Workplace") -> Iterator["Workplace"]:
         raise
     finally:
         leave_team(team)
-    end_member(team)
+    if not team.is_writer:  # which has an answer to hand on yet, and then ends as all commands do
+        end_member(team)

@@ -181,5 +181,6 @@ class Embedder:
         for at in range(0, len(new), _TYPES_AT_ONCE):
             chars = character_ids(new[at : at + _TYPES_AT_ONCE], max_characters)
             parts.append(self.bilm.token_encoder(torch.from_numpy(chars).to(self.device)))
-        self._rows.update((token, len(self._table) + number) for number, token in enumerate(new))
-        self._table = torch.cat(parts)
+        first = len(self._table)
+        self._table = torch.cat(parts)  # before the rows are known, as the device may have no room for it
+        self._rows.update((token, first + number) for number, token in enumerate(new))

@@ -23,10 +23,15 @@ class Pieces:
     """Sentences to train on: where each starts and ends in the corpus's tokens.
 
     A sentence longer than the limit is cut into several pieces, each read as a sentence of its own; none is dropped.
+
+    Attributes:
+        sentences: number of sentences that the pieces are of.
+        cut_sentences: those of several pieces.
     """
 
     starts: NDArray[np.int64]
     ends: NDArray[np.int64]
+    sentences: int
     cut_sentences: int
 
     def __len__(self) -> int:
@@ -47,11 +52,10 @@ def cut_pieces(corpus: Corpus, sentences: NDArray[np.int64], max_tokens: int) ->
     """Return the pieces of the given sentences, in order; sentences without a token have none."""
     starts, ends = corpus.sentence_starts[sentences], corpus.sentence_ends[sentences]
     parts = -(-(ends - starts) // max_tokens)
-    cut = int((parts > 1).sum())
     number = np.arange(int(parts.sum())) - np.repeat(parts.cumsum() - parts, parts)  # of a piece in its sentence
     piece_starts = np.repeat(starts, parts) + number * max_tokens
     piece_ends = np.minimum(piece_starts + max_tokens, np.repeat(ends, parts))
-    return Pieces(piece_starts, piece_ends, cut)
+    return Pieces(piece_starts, piece_ends, sentences=int((parts > 0).sum()), cut_sentences=int((parts > 1).sum()))
 
 
 def epoch_batches(

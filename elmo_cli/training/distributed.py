@@ -183,6 +183,9 @@ def join_team(launched: tuple[int, int, int] | None, device: torch.device) -> tu
     Args:
         launched: rank, number of processes and rank on this machine, as the launcher says; None without one.
         device: chosen; of several GPUs each process of a machine takes its own.
+
+    Raises:
+        ElmoError: they cannot be met.
     """
     if launched is None or launched[1] == 1:
         return ALONE, device
@@ -191,7 +194,13 @@ def join_team(launched: tuple[int, int, int] | None, device: torch.device) -> tu
         device = torch.device("cuda", local_rank % torch.cuda.device_count())
         torch.cuda.set_device(device)
     exchanged_on = device if device.type == "cuda" else torch.device("cpu")
-    dist.init_process_group("nccl" if device.type == "cuda" else "gloo", timeout=_PATIENCE)
+    try:
+        dist.init_process_group("nccl" if device.type == "cuda" else "gloo", timeout=_PATIENCE)
+    except (ValueError, RuntimeError) as error:
+        raise ElmoError(
+            f"process {rank} of {size} cannot meet the others: {str(error).splitlines()[0]}",
+            fix="launch all of them by torchrun, or unset RANK, WORLD_SIZE and LOCAL_RANK",
+        ) from error
     return Team(rank, size, local_rank, exchanged_on), device
 
 
@@ -202,12 +211,12 @@ def leave_team(team: Team) -> None:
 
 
 def end_member(team: Team) -> None:
-    """End a process that is not the first of its team, at once and well, after `leave_team`.
+    """End a process of a team, at once and well, after `leave_team`; do nothing without a team.
 
     On a busy machine gloo's threads now and then outlive the interpreter, which then aborts (torch 2.13: "terminate
     called without an active exception"), and the launcher takes the whole run for failed. All is done by then.
     """
-    if team.rank:
+    if team.size > 1:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(0)

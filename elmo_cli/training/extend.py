@@ -11,7 +11,8 @@ from elmo_cli.config import TrainingSettings
 from elmo_cli.text.characters import character_ids
 from elmo_cli.text.vocabulary import SPECIALS, Vocabulary, build_vocabulary
 from elmo_cli.training.heldout import Frequencies, count_types
-from elmo_cli.training.session import RunText, new_model
+from elmo_cli.training.run_text import RunText
+from elmo_cli.training.session import new_model
 
 _FITTED_TYPES = 20_000  # most frequent types of the base, from which the map is learned: enough for 1,000 dimensions
 _TYPES_AT_ONCE = 512  # through the char CNN

@@ -1,13 +1,13 @@
 """`elmo finetune`: a model and the text of a domain to a model of that domain (Peters et al. 2018, section 3.4)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from elmo_cli.bilm.language_model import LanguageModel
+from elmo_cli.bilm.language_model import Batch, LanguageModel
 from elmo_cli.config import FinetuneSettings, Limits, TrainingSettings
 from elmo_cli.errors import ConfigError, DataError, ModelError, Place
 from elmo_cli.evaluation.perplexity import Perplexity, measure_perplexity
@@ -16,15 +16,17 @@ from elmo_cli.storage.run_dir import FINETUNE_TABLE, RunDir, refuse_existing_mod
 from elmo_cli.storage.weights import load_language_model
 from elmo_cli.text.corpus import Corpus
 from elmo_cli.training.base import Base, load_base
-from elmo_cli.training.batches import Pieces, cut_pieces
+from elmo_cli.training.batches import cut_pieces
 from elmo_cli.training.comparison import Comparison
 from elmo_cli.training.extend import extended_vocabulary, model_from_base
 from elmo_cli.training.freeze import read_frozen
 from elmo_cli.training.heldout import target_frequencies
+from elmo_cli.training.limits import take_limits
 from elmo_cli.training.position import Position
 from elmo_cli.training.run import announced, check_place, model_config, train_session, under_way, write_model_text
 from elmo_cli.training.run_settings import prepare, prepared_before, settings_tables
-from elmo_cli.training.session import Session, Start, divide_text, make_session
+from elmo_cli.training.run_text import divide_text
+from elmo_cli.training.session import Session, Start, make_session
 from elmo_cli.training.softmax_stage import learn_softmax, stage_settings
 from elmo_cli.training.sources import TextSources
 from elmo_cli.training.workplace import Workplace
@@ -51,13 +53,6 @@ class Task:
     general: Corpus | None
     settings: TrainingSettings
     adaptation: FinetuneSettings
-
-    @property
-    def general_pieces(self) -> Pieces | None:
-        """The general text, cut as the others are."""
-        if self.general is None:
-            return None
-        return cut_pieces(self.general, np.arange(self.general.info.sentences), self.settings.max_sentence_tokens)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +129,7 @@ def resume_finetuning(folder: Path, place: Workplace, limits: Limits) -> Finetun
         What the first process of a team has measured; None in the others.
 
     Raises:
-        ConfigError: the run is no fine-tuning.
+        ConfigError: the run is no fine-tuning, or new limits leave it nothing to do.
         ModelError: there is no run in this folder, or its base is no longer what it was.
         DataError: the text is no longer what it was.
     """
@@ -153,8 +148,10 @@ def resume_finetuning(folder: Path, place: Workplace, limits: Limits) -> Finetun
     base = load_base(base_folder, expected_sha256=sha256)
     settings = limits.applied_to(settings)
     task = _task(base, corpora, settings, adaptation)
-    if place.team.is_writer and limits != Limits() and run.state != "running":
-        run.create({**tables, "training": asdict(settings)})
+    if limits != Limits():
+        last = settings if base.softmax is not None else stage_settings(settings, last=True)
+        choices = divide_text(task.corpus, task.heldout, last).choices
+        take_limits(run, settings, choices, last.max_time_s, place)
     return _finetune(folder, task, run, place, resume=True)
 
 
@@ -182,7 +179,6 @@ def _finetune(folder: Path, task: Task, run: RunDir, place: Workplace, *, resume
             place.reporter.note(f"stage 2 of 2: all weights learn{'' if frozen == 'none' else f', frozen: {frozen}'}")
         session = announced(_session(task, base, settings), place.reporter)
         session.model.to(place.device)
-        place.team.share_weights(session.model)  # new rows are computed, which machines may do in other roundings
         before = _measure_before(task, session, place) if place.team.is_writer else {}
         for comparison, name in zip(before.values(), ("held-out", "general"), strict=False):
             place.reporter.note(comparison.line(name))
@@ -196,7 +192,8 @@ def _finetune(folder: Path, task: Task, run: RunDir, place: Workplace, *, resume
         best = load_language_model(folder, result.config).to(place.device)
         after = {"domain": replace(before["domain"], after=result.perplexity)}
         if "general" in before:
-            after["general"] = replace(before["general"], after=_measured(best, task, session, place)["general"])
+            found = measure_perplexity(best, _general_batches(task, session), place.device)
+            after["general"] = replace(before["general"], after=found)
         write_model_text(folder, _config(task, session, after, result.perplexity, result.position))
     return FinetuneResult(folder, after["domain"], after.get("general"), result.position.best_step)
 
@@ -214,9 +211,8 @@ def _session(task: Task, base: Base, settings: TrainingSettings) -> Session:
     read_frozen(task.adaptation.freeze, base.config.bilm.lstm.layers).apply(model)
     kept = len(base.vocabulary) if task.base.softmax is not None else 0
     start = Start(base.name, kept, len(vocabulary) - len(base.vocabulary), task.adaptation.l2sp)
-    steps = text.choices.epochs * text.choices.steps_an_epoch
     # A hundred steps may be all there are; a resumed run with other limits keeps neither its steps nor their rates.
-    warmup = max(1, min(settings.warmup_steps, int(_WARMUP_SHARE * min(steps, settings.max_steps or steps))))
+    warmup = max(1, min(settings.warmup_steps, int(_WARMUP_SHARE * text.choices.steps)))
     return make_session(text, replace(settings, warmup_steps=warmup), vocabulary, frequencies, model, start)
 
 
@@ -235,10 +231,18 @@ def _measure_before(task: Task, session: Session, place: Workplace) -> dict[str,
 
 def _measured(model: LanguageModel, task: Task, session: Session, place: Workplace) -> dict[str, Perplexity]:
     """Measure a model on the held-out and the general text, with the session's vocabulary."""
-    batches = {"domain": session.measuring_batches(session.text.heldout_corpus, session.heldout_pieces)}
-    if task.general is not None and task.general_pieces is not None:
-        batches["general"] = session.measuring_batches(task.general, task.general_pieces)
+    batches = {"domain": session.heldout_batches()}
+    if task.general is not None:
+        batches["general"] = _general_batches(task, session)
     return {name: measure_perplexity(model, part, place.device) for name, part in batches.items()}
+
+
+def _general_batches(task: Task, session: Session) -> Iterator[Batch]:
+    """Yield the general text, cut as the others are; nothing where there is none."""
+    if task.general is None:
+        return iter(())
+    every = np.arange(task.general.info.sentences)
+    return session.measuring_batches(task.general, cut_pieces(task.general, every, task.settings.max_sentence_tokens))
 
 
 def _config(

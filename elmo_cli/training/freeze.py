@@ -42,7 +42,8 @@ def read_frozen(text: str, lstm_layers: int) -> Frozen:
         ConfigError: there is no such part, or nothing would be left to train.
     """
     lstm = frozenset(range(1, lstm_layers + 1))
-    known = {"none": frozenset[int](), "encoder": frozenset({0}), "lstm": lstm, "all-but-softmax": lstm | {0}}
+    named = {"none": frozenset[int](), "encoder": frozenset({0}), "lstm": lstm, "all-but-softmax": lstm | {0}}
+    known = named | {str(number): frozenset({number}) for number in range(lstm_layers + 1)}
     layers: frozenset[int] = frozenset()
     softmax = False
     for name in (part.strip() for part in text.split(",")):
@@ -50,12 +51,10 @@ def read_frozen(text: str, lstm_layers: int) -> Frozen:
             softmax = True
         elif name in known:
             layers |= known[name]
-        elif name.isascii() and name.isdigit() and int(name) <= lstm_layers:
-            layers |= {int(name)}
         else:
             raise ConfigError(
                 f"--freeze {name!r} is no part of the model",
-                fix=f"choose from {', '.join(known)}, softmax, and layers 0 to {lstm_layers}",
+                fix=f"choose from {', '.join(named)}, softmax, and layers 0 to {lstm_layers}",
             )
     if softmax and len(layers) > lstm_layers:
         raise ConfigError("with all parts frozen there is nothing to train", fix="leave one out of --freeze")

@@ -12,6 +12,7 @@ from elmo_cli.training.batches import Pieces
 
 SHARE = 0.05  # of the tokens held out ...
 MAX_TOKENS = 50_000  # ... but no more than this: enough for a steady figure, little enough to measure often
+_LARGEST_SHARE = 0.25  # of the tokens in a chunk that is held out: a book in one line is text to train on
 _CHUNK = 100  # neighbouring sentences held out together, so that their like does not stand in the training text
 _MIN_SENTENCES = 10  # with fewer, nothing can be spared
 _COUNTED_AT_ONCE = 1 << 22  # tokens; counting copies them as numbers twice as wide
@@ -20,7 +21,7 @@ _COUNTED_AT_ONCE = 1 << 22  # tokens; counting copies them as numbers twice as w
 def split_heldout(corpus: Corpus, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the sentences to train on and those held out: whole chunks of neighbours, spread over the text.
 
-    The second is empty when the text has fewer than ten sentences.
+    The second is empty when the text has fewer than ten sentences, the first never.
     """
     lengths = np.diff(corpus.sentence_ends, prepend=0)
     sentences = np.flatnonzero(lengths)
@@ -30,8 +31,10 @@ def split_heldout(corpus: Corpus, seed: int) -> tuple[NDArray[np.int64], NDArray
     chunk_of = np.arange(len(sentences)) // size
     chunk_tokens = np.bincount(chunk_of, weights=lengths[sentences])
     order = np.random.default_rng(seed).permutation(len(chunk_tokens))
+    # At most three chunks are too large, and at least half of the seven or more others are trained on.
+    order = order[chunk_tokens[order] <= _LARGEST_SHARE * chunk_tokens.sum()]
     wanted = min(SHARE * chunk_tokens.sum(), MAX_TOKENS)
-    count = int(np.searchsorted(chunk_tokens[order].cumsum(), wanted)) + 1
+    count = min(int(np.searchsorted(chunk_tokens[order].cumsum(), wanted)) + 1, len(order) // 2)
     held_out = np.isin(chunk_of, order[:count])
     return sentences[~held_out], sentences[held_out]
 

@@ -69,11 +69,9 @@ class Trainer:
         self.loss_scale = LossScale.of(self.settings.precision)
         self.position = Position()
         self.health = Health()
-        self.total_steps = session.choices.epochs * session.choices.steps_an_epoch
-        if self.settings.max_steps is not None:
-            self.total_steps = min(self.total_steps, self.settings.max_steps)
+        self.total_steps = session.choices.steps
         self._rest_until = 0.0  # on the clock, until when nothing is measured
-        self._heldout = session.heldout_batches(whole=False) if team.is_writer else []
+        self._heldout = session.heldout_sample() if team.is_writer else []
         self._good: Checkpoint | None = None
         self._started = time.monotonic()
 
@@ -117,7 +115,7 @@ class Trainer:
         with StopSignals() as signals, self.reporter.progress("training", self.total_steps, "steps") as progress:
             while True:
                 stop, self.position.seconds = self.team.agree(signals.received, time.monotonic() - self._started)
-                lesson = None if stop is not None or self._is_over() else next(lessons, None)
+                lesson = None if stop is not None or self._share_done() >= 1 else next(lessons, None)
                 if lesson is None:
                     break
                 loss = self._step(lesson)
@@ -268,15 +266,8 @@ class Trainer:
             )
         return position.step - position.measured_step >= every
 
-    def _is_over(self) -> bool:
-        return self.position.step >= self.total_steps or self._share_done() >= 1
-
     def _share_done(self) -> float:
-        """Return how much of the run is done, by steps or by the time limit, whichever is nearer its end."""
-        share = self.position.step / self.total_steps
-        if self.settings.max_time_s is not None:
-            share = max(share, self.position.seconds / self.settings.max_time_s)
-        return share
+        return self.position.share_done(self.total_steps, self.settings.max_time_s)
 
     def _rate(self) -> float:
         return self.position.tokens / max(self.position.seconds, 1e-9)

@@ -83,14 +83,13 @@ def make_plan(session: Session) -> Plan:
     characters = session.config.char_cnn.max_characters
     types = corpus.all_type_texts
     softmax = sum(p.numel() for p in session.model.softmax.parameters())
-    steps = choices.epochs * choices.steps_an_epoch
     return Plan(
-        sentences=len(session.pieces) - _extra_pieces(session),
+        sentences=session.pieces.sentences,
         cut_sentences=session.pieces.cut_sentences,
         tokens=session.pieces.token_count,
         types=corpus.info.types,
         cut_words=sum(is_cut(text, characters) for text in types) / len(types),
-        heldout_sentences=len(session.heldout_pieces),
+        heldout_sentences=session.heldout_pieces.sentences,
         heldout_tokens=session.heldout_pieces.token_count,
         heldout_is_training=session.heldout_is_training,
         vocabulary_size=len(session.vocabulary),
@@ -104,18 +103,11 @@ def make_plan(session: Session) -> Plan:
         name=settings.preset if session.start is None else session.start.base,
         base_types=0 if session.start is None else session.start.kept_types,
         epochs=choices.epochs,
-        steps=min(steps, settings.max_steps or steps),
+        steps=choices.steps,
         steps_an_epoch=choices.steps_an_epoch,
         max_time_s=settings.max_time_s,
         memory_bytes=_memory(session, softmax),
     )
-
-
-def _extra_pieces(session: Session) -> int:
-    """Count the pieces that are not a sentence's first: they start where the one before ends, which is full."""
-    pieces, limit = session.pieces, session.settings.max_sentence_tokens
-    continues = (pieces.starts[1:] == pieces.ends[:-1]) & (pieces.lengths[:-1] == limit)
-    return int(continues.sum()) if pieces.cut_sentences else 0
 
 
 def _memory(session: Session, softmax_parameters: int) -> int:

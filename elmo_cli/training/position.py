@@ -30,6 +30,11 @@ class Position:
         """Return plain values, as a checkpoint holds them."""
         return {**asdict(self), "best": self.best if math.isfinite(self.best) else None}
 
+    def share_done(self, steps: int, max_time_s: float | None) -> float:
+        """Return how much is done of a run of so many steps or so much time, whichever is nearer its end."""
+        share = self.step / steps
+        return share if max_time_s is None else max(share, self.seconds / max_time_s)
+
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> "Position":
         """Read what `to_json` returned, whatever else stands beside it."""

@@ -29,6 +29,7 @@ from elmo_cli.storage.run_dir import FINETUNE_TABLE, METRICS_FILE, SETTINGS_FILE
 from elmo_cli.storage.weights import load_language_model, write_weights
 from elmo_cli.text.corpus import Corpus
 from elmo_cli.text.sources import STDIN
+from elmo_cli.training.limits import take_limits
 from elmo_cli.training.loop import Trainer
 from elmo_cli.training.plan import Plan, make_plan
 from elmo_cli.training.position import Position
@@ -96,6 +97,7 @@ def resume_training(folder: Path, place: Workplace, limits: Limits) -> TrainingR
         What the first process of a team has measured; None in the others.
 
     Raises:
+        ConfigError: the run is a fine-tuning, or new limits leave it nothing to do.
         ModelError: there is no run in this folder.
         DataError: the text is no longer what it was.
     """
@@ -110,10 +112,10 @@ def resume_training(folder: Path, place: Workplace, limits: Limits) -> TrainingR
         raise ModelError(f"the run's settings are damaged: {error}", where=Place(str(run.path))) from error
     check_place(settings, (), place)
     settings = limits.applied_to(settings)
-    session = announced(_open(corpora, settings), place.reporter)
-    if place.team.is_writer and limits != Limits() and run.state != "running":
-        run.create({**tables, "training": asdict(settings)})
-    return _train(folder, session, run, place, resume=True)
+    session = _open(corpora, settings)
+    if limits != Limits():
+        take_limits(run, settings, session.choices, settings.max_time_s, place)
+    return _train(folder, announced(session, place.reporter), run, place, resume=True)
 
 
 def check_place(settings: TrainingSettings, files: Sequence[str], place: Workplace) -> None:
@@ -170,6 +172,8 @@ def train_session(
     if writes:
         remove_leftovers(folder, MODEL_FILES)
         remove_leftovers(run.path, (SETTINGS_FILE, METRICS_FILE))
+    # Drawn or computed by each process, with roundings that differ from one kind of processor to another.
+    place.team.share_weights(session.model)
     trainer = _trainer(folder, session, run, place, config_of, go_on)
     if resume:
         _load_newest(run, trainer, place)
@@ -185,7 +189,7 @@ def train_session(
         )
     # Measured once more as stored (perhaps in float16) and on all of the held-out text, so that the card is true.
     best = load_language_model(folder, config_of(None, position)).to(place.device)
-    perplexity = measure_perplexity(best, session.heldout_batches(whole=True), place.device)
+    perplexity = measure_perplexity(best, session.heldout_batches(), place.device)
     config = config_of(perplexity, position)
     write_model_text(folder, config)
     return TrainingResult(folder, perplexity, unigram_perplexity(session), position, config)

@@ -13,42 +13,13 @@ from elmo_cli.config import BiLMConfig, TrainingSettings, preset
 from elmo_cli.errors import DataError, Place
 from elmo_cli.text.corpus import Corpus
 from elmo_cli.text.vocabulary import SPECIALS, Vocabulary, build_vocabulary
-from elmo_cli.training.batches import BatchMaker, Pieces, cut_pieces, epoch_batches
-from elmo_cli.training.heldout import Frequencies, count_types, split_heldout, target_frequencies
+from elmo_cli.training.batches import BatchMaker, Pieces
+from elmo_cli.training.heldout import Frequencies, count_types, target_frequencies
 from elmo_cli.training.l2sp import Anchor
-from elmo_cli.training.stream_reader import STREAM_TOKENS, stream_steps
+from elmo_cli.training.run_text import Choices, RunText, divide_text
 
-_MIN_COUNT_TOKENS = 10_000  # below this much text every type counts; above it a type seen once trains <UNK>
-_TARGET_TOKENS = 20_000_000  # what a run of default length reads in all, if the text is no larger than that
-_BATCH_TOKENS = (128, 1024)  # least and most by default: small batches learn more from each token read
 _MEASURED_TOKENS = 4096  # a batch, when measuring perplexity
 _SAMPLE_TOKENS = 20_000  # measured during a run: a steady figure within a percent, in seconds
-_EPOCHS = (2, 10)  # least and most by default ...
-_MIN_STEPS = 300  # ... unless a small text would then be seen too few times to be learned
-
-
-@dataclass(frozen=True, slots=True)
-class Choices:
-    """What the settings leave to the size of the text, chosen.
-
-    Attributes:
-        batch_tokens: tokens of a part of a step, markers included.
-        parts: of a step, over all processes.
-        min_count: times a word type of the softmax occurs, at least.
-        epochs: passes over the text.
-        steps_an_epoch: batches of one pass.
-    """
-
-    batch_tokens: int
-    parts: int
-    min_count: int
-    epochs: int
-    steps_an_epoch: int
-
-    @property
-    def step_tokens(self) -> int:
-        """Tokens of a whole step."""
-        return self.batch_tokens * self.parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,25 +37,6 @@ class Start:
     kept_types: int = 0
     added_types: int = 0
     l2sp: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class RunText:
-    """The text of a run, divided, and the choices that follow from its size.
-
-    Attributes:
-        corpus: the training text; `pieces` says which of it is trained on.
-        heldout_corpus: the text measured on, the same corpus when a part of it was held out.
-        heldout_is_training: nothing could be spared, so the training text itself is measured.
-        choices: what the settings leave open.
-    """
-
-    corpus: Corpus
-    pieces: Pieces
-    heldout_corpus: Corpus
-    heldout_pieces: Pieces
-    heldout_is_training: bool
-    choices: Choices
 
 
 @dataclass(frozen=True)
@@ -162,14 +114,18 @@ class Session:
         """Return what turns piece numbers of the training text into batches."""
         return BatchMaker(self.corpus, self.pieces, self.vocabulary, self.config.char_cnn.max_characters)
 
-    def heldout_batches(self, *, whole: bool) -> list[Batch]:
-        """Return the batches to measure on: a fixed sample of about 20,000 tokens, or all of them."""
+    def heldout_sample(self) -> list[Batch]:
+        """Return what is measured on again and again: a fixed sample of about 20,000 tokens."""
         lengths = self.heldout_pieces.lengths
-        pieces = np.arange(len(lengths))
-        if not whole and lengths.sum() > _SAMPLE_TOKENS:
-            pieces = np.random.default_rng(0).permutation(pieces)
-            pieces = pieces[: int(np.searchsorted(lengths[pieces].cumsum(), _SAMPLE_TOKENS)) + 1]
-        return list(self.measuring_batches(self.text.heldout_corpus, self.heldout_pieces, pieces))
+        numbers = np.arange(len(lengths))
+        if lengths.sum() > _SAMPLE_TOKENS:
+            numbers = np.random.default_rng(0).permutation(numbers)
+            numbers = numbers[: int(np.searchsorted(lengths[numbers].cumsum(), _SAMPLE_TOKENS)) + 1]
+        return list(self.measuring_batches(self.text.heldout_corpus, self.heldout_pieces, numbers))
+
+    def heldout_batches(self) -> Iterator[Batch]:
+        """Yield all that is held out, made as it is read: a text that was given for it may be of any size."""
+        return self.measuring_batches(self.text.heldout_corpus, self.heldout_pieces)
 
     def measuring_batches(
         self, corpus: Corpus, pieces: Pieces, numbers: NDArray[np.int64] | None = None
@@ -220,25 +176,6 @@ def make_session(
     )
 
 
-def divide_text(corpus: Corpus, heldout: Corpus | None, settings: TrainingSettings) -> RunText:
-    """Choose what is held out, if no text is given for that, and make the choices that follow from the text's size."""
-    sentences, spared = split_heldout(corpus, settings.seed)
-    if heldout is not None:
-        sentences = np.sort(np.concatenate((sentences, spared)))
-        spared = np.arange(heldout.info.sentences)
-    is_training = len(spared) == 0
-    measured = sentences if is_training else spared
-    pieces = cut_pieces(corpus, sentences, settings.max_sentence_tokens)
-    return RunText(
-        corpus=corpus,
-        pieces=pieces,
-        heldout_corpus=heldout or corpus,
-        heldout_pieces=cut_pieces(heldout or corpus, measured, settings.max_sentence_tokens),
-        heldout_is_training=is_training,
-        choices=_decide(settings, pieces),
-    )
-
-
 def new_model(config: BiLMConfig, vocabulary_size: int, settings: TrainingSettings) -> LanguageModel:
     """Return a model without values yet, whose softmax is sampled or not, as the settings say."""
     sampled = vocabulary_size > settings.sampled_above and settings.negatives < vocabulary_size
@@ -271,27 +208,3 @@ def counted_vocabulary(text: RunText, settings: TrainingSettings) -> Vocabulary:
             fix="lower --min-count",
         )
     return vocabulary
-
-
-def _decide(settings: TrainingSettings, pieces: Pieces) -> Choices:
-    """Make the choices that the settings leave to the size of the text."""
-    tokens = pieces.token_count
-    smallest, largest = _BATCH_TOKENS
-    batch_tokens = settings.batch_tokens or max(smallest, min(largest, tokens // 100))
-    parts = settings.accumulate * settings.processes
-    if settings.stream:
-        batch_tokens = settings.batch_tokens or STREAM_TOKENS
-        steps = stream_steps(pieces, batch_tokens)
-    else:
-        steps = sum(1 for _ in epoch_batches(pieces.lengths, batch_tokens * parts, seed=settings.seed, epoch=0))
-    least, most = _EPOCHS
-    epochs = max(least, min(most, round(_TARGET_TOKENS / tokens)), -(-_MIN_STEPS // steps))
-    if settings.max_steps is not None:
-        epochs = -(-settings.max_steps // steps)
-    return Choices(
-        batch_tokens=batch_tokens,
-        parts=parts,
-        min_count=settings.min_count or (2 if tokens >= _MIN_COUNT_TOKENS else 1),
-        epochs=settings.epochs or epochs,
-        steps_an_epoch=steps,
-    )

@@ -1,19 +1,24 @@
 """The first stage of fine-tuning a model without softmax: one is learned over the text's words, all else is frozen."""
 
 from dataclasses import replace
+from pathlib import Path
 
+from elmo_cli.bilm.softmax import Softmax
 from elmo_cli.config import FinetuneSettings, TrainingSettings
 from elmo_cli.evaluation.perplexity import Perplexity
-from elmo_cli.storage.model_dir import ModelConfig, read_config
+from elmo_cli.storage.model_dir import ModelConfig, read_config, read_vocabulary
 from elmo_cli.storage.run_dir import SETTINGS_FILE, RunDir
 from elmo_cli.storage.weights import load_language_model
 from elmo_cli.text.corpus import Corpus
+from elmo_cli.text.vocabulary import Vocabulary
 from elmo_cli.training.base import Base
+from elmo_cli.training.distributed import Team
 from elmo_cli.training.extend import model_with_fresh_softmax
 from elmo_cli.training.heldout import target_frequencies
 from elmo_cli.training.position import Position
 from elmo_cli.training.run import announced, model_config, train_session, under_way
-from elmo_cli.training.session import Start, counted_vocabulary, divide_text, make_session
+from elmo_cli.training.run_text import divide_text
+from elmo_cli.training.session import Start, counted_vocabulary, make_session
 from elmo_cli.training.workplace import Workplace
 
 STAGE_FOLDER = "softmax"  # in the run's folder: the base with its new softmax, a model of its own
@@ -53,7 +58,9 @@ def learn_softmax(
     """
     folder = run.path / STAGE_FOLDER
     stage = RunDir(folder)
-    team = place.team
+    finished, begun = place.team.tell([stage.state == "finished", (stage.path / SETTINGS_FILE).exists()])
+    if finished:
+        return _with_learned(base, folder, place.team)
     fresh = TrainingSettings()
     own = replace(
         stage_settings(settings, last=False),
@@ -66,19 +73,26 @@ def learn_softmax(
     vocabulary = counted_vocabulary(text, own)
     frequencies = target_frequencies(corpus, text.pieces, vocabulary)
     model = model_with_fresh_softmax(base.bilm, vocabulary, frequencies, own)
-    finished, begun = team.tell([stage.state == "finished", (stage.path / SETTINGS_FILE).exists()])
-    if not finished:
-        session = announced(make_session(text, own, vocabulary, frequencies, model, Start(base.name)), place.reporter)
+    session = announced(make_session(text, own, vocabulary, frequencies, model, Start(base.name)), place.reporter)
 
-        def config_of(perplexity: Perplexity | None, position: Position) -> ModelConfig:
-            return model_config(session, perplexity, position)
+    def config_of(perplexity: Perplexity | None, position: Position) -> ModelConfig:
+        return model_config(session, perplexity, position)
 
-        if team.is_writer and not begun:
-            stage.create(run.settings())
-        with under_way(stage, place):
-            train_session(folder, session, stage, place, config_of, resume=begun, go_on=go_on)
-    if team.is_writer:
-        model = load_language_model(folder, read_config(folder))
-    model.to(place.device)
-    team.share_weights(model.softmax)
-    return replace(base, softmax=model.softmax.to("cpu"), vocabulary=vocabulary)
+    if place.team.is_writer and not begun:
+        stage.create(run.settings())
+    with under_way(stage, place):
+        train_session(folder, session, stage, place, config_of, resume=begun, go_on=go_on)
+    return _with_learned(base, folder, place.team)
+
+
+def _with_learned(base: Base, folder: Path, team: Team) -> Base:
+    """Return the base with the softmax of a finished stage, which the first process of a team reads for all."""
+    config = read_config(folder) if team.is_writer else None
+    types = team.tell(None if config is None else read_vocabulary(folder, config).types)
+    vocabulary = Vocabulary(tuple(types))
+    if config is None:
+        softmax = Softmax(len(vocabulary), base.config.bilm.lstm.projection_dim)
+    else:
+        softmax = load_language_model(folder, config).softmax
+    team.share_weights(softmax)
+    return replace(base, softmax=softmax, vocabulary=vocabulary)

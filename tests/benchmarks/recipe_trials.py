@@ -69,7 +69,7 @@ def main() -> None:
         trainer.model.eval()
         vars(trainer.model).pop("losses", None)
         batches, tokens = [], 0
-        for batch in session.heldout_batches(whole=True):
+        for batch in session.heldout_batches():
             batches.append(batch)
             tokens += len(batch.tokens)
             if tokens >= arguments.heldout_tokens:

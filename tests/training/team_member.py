@@ -8,6 +8,7 @@ from pathlib import Path
 import torch
 
 from elmo_cli import settings
+from elmo_cli.bilm.bilm import BiLM
 from elmo_cli.config import Limits, TrainingSettings
 from elmo_cli.errors import Interrupted
 from elmo_cli.reporting import SilentProgress, SilentReporter
@@ -54,9 +55,17 @@ def start(folder: Path, wanted: TrainingSettings, place: Workplace) -> None:
     start_training(folder, TextSources((str(TWENTY),), (), TextOptions(mode="tokens")), wanted, place)
 
 
+def draw_other_weights() -> None:
+    """Begin with weights that are not the first process's, as a processor of another kind draws them."""
+    initialise = BiLM.initialise
+    BiLM.initialise = lambda bilm, generator: initialise(bilm, torch.Generator().manual_seed(99))  # type: ignore[method-assign]
+
+
 def main() -> None:
     folder = Path(sys.argv[1])
     team, _ = join_team(settings.launched(), torch.device("cpu"))
+    if team.rank:
+        draw_other_weights()
     for name, wanted in CASES.items():
         # The second process alone is told to stop.
         reporter = Stopping(STOP) if name == "stopped" and team.rank == 1 else None

@@ -101,10 +101,11 @@ def test_long_sentences_are_cut_and_nothing_is_dropped(
     assert texts_of(corpus, cut_pieces(corpus, all_sentences(corpus), limit)) == pieces
 
 
-def test_the_sentences_that_are_cut_are_counted(corpus_of: Callable[..., Corpus]) -> None:
-    corpus = corpus_of("a b c d e", "", "f", "g h", "i j k")
-    assert cut_pieces(corpus, all_sentences(corpus), 2).cut_sentences == 2
-    assert cut_pieces(corpus, all_sentences(corpus), 5).cut_sentences == 0
+@pytest.mark.parametrize(("limit", "cut"), [(2, 2), (5, 0)])
+def test_sentences_are_counted_and_those_that_are_cut(corpus_of: Callable[..., Corpus], limit: int, cut: int) -> None:
+    corpus = corpus_of("a b c d e", "", "f", "g h", "i j k")  # "i j k" begins where "g h" ends, and is no rest of it
+    pieces = cut_pieces(corpus, all_sentences(corpus), limit)
+    assert (pieces.sentences, pieces.cut_sentences) == (4, cut)
 
 
 def test_only_the_sentences_asked_for_have_pieces(corpus_of: Callable[..., Corpus]) -> None:

@@ -14,7 +14,7 @@ from elmo_cli.text.corpus import Corpus
 from elmo_cli.text.vocabulary import SPECIALS, Vocabulary
 from elmo_cli.training.extend import extended_vocabulary, model_from_base
 from elmo_cli.training.heldout import Frequencies
-from elmo_cli.training.session import divide_text
+from elmo_cli.training.run_text import divide_text
 
 WORDS = [f"{first}{second}{third}" for first in "bdgkmp" for second in "aeiou" for third in "nrst"]
 KNOWN, NEW = (*SPECIALS, *WORDS[:100]), tuple(WORDS[100:])

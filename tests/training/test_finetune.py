@@ -28,6 +28,8 @@ from elmo_cli.evaluation.losses import load_predictor
 from elmo_cli.evaluation.perplexity import text_perplexity
 from elmo_cli.reporting import SilentProgress
 from elmo_cli.storage.model_dir import read_config
+from elmo_cli.training import softmax_stage
+from elmo_cli.training.finetune import resume_finetuning
 from elmo_cli.training.run import resume_training
 
 EVERYTHING = FinetuneSettings(freeze="encoder", l2sp=2.0, extend_vocab=5)
@@ -67,6 +69,25 @@ def test_two_stages_go_on_from_either(bare: Path, tmp_path: Path) -> None:
     assert "stage 2 of 2: all weights learn" in later.said
     resume(tmp_path / "model")
     assert result_of(tmp_path / "model") == result_of(tmp_path / "whole")
+
+
+def test_a_finished_first_stage_is_read_and_not_made_again(
+    bare: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(Interrupted):
+        finetune(tmp_path / "model", bare, reporter=Stopping(2, skip=1))
+    for name in ("divide_text", "counted_vocabulary", "model_with_fresh_softmax"):
+        monkeypatch.delattr(softmax_stage, name)
+    assert resume(tmp_path / "model") is not None
+
+
+@pytest.mark.parametrize("limits", [Limits(max_steps=2), Limits(max_time_s=0.001)], ids=["steps", "time"])
+def test_limits_that_leave_the_last_stage_nothing_to_do_are_refused(limits: Limits, bare: Path, tmp_path: Path) -> None:
+    finetune(tmp_path / "model", bare)
+    settings = (tmp_path / "model" / "run" / "settings.toml").read_text()
+    with pytest.raises(ConfigError, match=r"the run is at step 3 .*, and with these limits it ends at step "):
+        resume_finetuning(tmp_path / "model", place_of(tmp_path / "model"), limits)
+    assert (tmp_path / "model" / "run" / "settings.toml").read_text() == settings
 
 
 def test_the_first_stage_learns_a_softmax_over_the_text_and_leaves_all_else_as_it_is(

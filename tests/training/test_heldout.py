@@ -52,6 +52,14 @@ def test_the_seed_decides_which_chunks_are_held_out(large: Corpus) -> None:
     assert not np.array_equal(first, other)
 
 
+@pytest.mark.parametrize("book", range(10))
+def test_a_book_in_one_line_is_trained_on(corpus_of: Callable[..., Corpus], book: int) -> None:
+    corpus = corpus_of(*(" ".join(["word"] * 500) if n == book else "a b" for n in range(10)))
+    kept, held_out = split_heldout(corpus, seed=1)
+    assert book in kept
+    assert 1 <= len(held_out) <= 4
+
+
 @pytest.mark.parametrize(("sentences", "held_out"), [(1, 0), (9, 0), (10, 1), (20, 1)])
 def test_a_text_of_less_than_ten_sentences_spares_none(
     corpus_of: Callable[..., Corpus], sentences: int, held_out: int

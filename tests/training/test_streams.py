@@ -75,7 +75,7 @@ def test_a_reader_goes_on_from_a_state_that_was_taken(twenty: Corpus) -> None:
 
 
 def test_an_epoch_is_as_many_tokens_as_the_text_has_with_a_mark_for_each_sentence() -> None:
-    pieces = Pieces(np.array([0, 100]), np.array([100, 318]), 0)  # 318 tokens in 2 sentences
+    pieces = Pieces(np.array([0, 100]), np.array([100, 318]), sentences=2, cut_sentences=0)  # 318 tokens in 2 sentences
     assert [stream_steps(pieces, tokens) for tokens in (20, 40, 2560)] == [16, 8, 1]
     assert [stream_count(tokens) for tokens in (8, 20, 59, 2560)] == [1, 1, 2, 128]
 

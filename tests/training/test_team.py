@@ -1,10 +1,13 @@
 """Two processes that train together make the model that one makes alone in steps of the same size."""
 
 import json
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 from launching import launch_two
 from outcomes import result_of
 from safetensors.torch import load_file
@@ -12,7 +15,8 @@ from team_member import ADAGRAD, SAMPLED, STEPS, STOP, TOGETHER, Stopping, place
 from torch.testing import assert_close
 
 from elmo_cli.config import Limits, TrainingSettings
-from elmo_cli.errors import Interrupted
+from elmo_cli.errors import ElmoError, Interrupted
+from elmo_cli.training.distributed import join_team
 from elmo_cli.training.run import resume_training
 
 # A sum of float32 in two halves: 1e-6 a step in the loss. Adam makes a step of full size of the smallest gradient.
@@ -72,6 +76,24 @@ def test_one_process_goes_on_where_two_have_stopped(together: Path) -> None:
 
 def test_two_processes_go_on_where_one_has_stopped(together: Path) -> None:
     assert_same_run(together / "grown", together / "sampled")
+
+
+def test_a_process_that_knows_no_address_of_the_others_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RANK", "0")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.delenv("MASTER_ADDR", raising=False)
+    with pytest.raises(ElmoError, match=r"^process 0 of 2 cannot meet the others: .* MASTER_ADDR expected"):
+        join_team((0, 2, 0), torch.device("cpu"))
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_member_ends_without_what_python_does_in_the_end(rank: int) -> None:
+    program = (
+        "import atexit; from elmo_cli.training.distributed import ALONE, Team, end_member; end_member(ALONE); "
+        f"atexit.register(print, 'late'); print('done'); end_member(Team({rank}, 2)); print('never')"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (ended.returncode, ended.stdout) == (0, "done\n"), ended.stderr
 
 
 def test_only_one_process_writes(together: Path) -> None:
