@@ -142,6 +142,15 @@ def test_how_a_text_is_read_is_guessed_by_its_name(
     assert guess_reading([str(tmp_path / name)], Reading(), "tokens") == Reading("tokens")
 
 
+def test_the_first_row_of_a_table_is_read_as_the_rest_is(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_bytes("sentence\tann\xe9e\n".encode("latin-1"))
+    replaced = Reading(errors="replace")
+    assert guess_reading([str(tmp_path / "a.tsv")], replaced, None).text_col == "sentence"
+    assert guess_reading([str(tmp_path / "*.tsv")], replaced, None).text_col == "sentence"
+    with pytest.raises(DataError, match="is not UTF-8"):
+        guess_reading([str(tmp_path / "a.tsv")], Reading(), None)
+
+
 def test_the_demonstration_sentences_are_there() -> None:
     with demo_corpus() as path:
         assert path.read_text(encoding="utf-8").startswith("word\tsense\tsentence\n")
