@@ -24,15 +24,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from plain_training import plain_losses
+from prepared_texts import prepared
 
-from elmo_cli import settings as environment
 from elmo_cli.bilm.batching import split_by_budget
 from elmo_cli.config import PRESETS, TrainingSettings
 from elmo_cli.evaluation.perplexity import measure_perplexity
 from elmo_cli.reporting import SilentReporter
 from elmo_cli.storage.run_dir import RunDir
-from elmo_cli.text.prepare import prepare_corpus
-from elmo_cli.text.reader import TextOptions
 from elmo_cli.training import loop, sentences
 from elmo_cli.training.batches import epoch_batches
 from elmo_cli.training.session import open_session
@@ -50,11 +48,7 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     loop.time = SimpleNamespace(monotonic=time.process_time)  # type: ignore[assignment, attr-defined]
-    options = TextOptions("lines", "en", "strict")
-    corpus, heldout = (
-        prepare_corpus([name], options, cache=environment.cache_folder(), workers=2, reporter=SilentReporter())
-        for name in (arguments.corpus, arguments.heldout)
-    )
+    corpus, heldout = (prepared([name], "en") for name in (arguments.corpus, arguments.heldout))
     print("| recipe | steps | tokens read | forward | backward | both |\n|---|---|---|---|---|---|", flush=True)
     for trial in arguments.trials:
         chosen = TrainingSettings(preset=arguments.preset, max_time_s=arguments.seconds, checkpoint_s=1e9)
@@ -104,9 +98,9 @@ def _shaped(values: dict[str, Any], base: str) -> dict[str, Any]:
     """Make a preset of the trial's shape, if it has one of its own, and return the trial's other settings."""
     names = {"cells": "cell_dim", "projection": "projection_dim"}
     shape = {names[name]: value for name, value in values.items() if name in names}
-    factor = values.get("filters", 1)
-    if not shape and factor == 1:
+    if not shape and "filters" not in values:
         return values
+    factor = values.get("filters", 1)
     cnn, lstm = PRESETS[base].char_cnn, PRESETS[base].lstm
     filters = tuple((width, round(count * factor)) for width, count in cnn.filters)
     PRESETS["trial"] = dataclasses.replace(
