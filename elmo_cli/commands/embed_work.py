@@ -53,7 +53,7 @@ class EmbedWork:
     def _run_one(self, job: Job, written: "Written", progress: Progress, status: str) -> None:
         from elmo_cli.embedding.write import embed_into
         from elmo_cli.storage.files import make_folder
-        from elmo_cli.storage.vectors import TokenTableWriter
+        from elmo_cli.storage.token_table import TokenTableWriter
 
         if self.targets.out_dir is not None:
             for path in (job.output, job.table):
@@ -61,7 +61,10 @@ class EmbedWork:
                     make_folder(path.parent)
         with ExitStack() as open_files:
             stream = open_files.enter_context(output_stream(job.output))
-            table = None if job.table is None else TokenTableWriter(open_files.enter_context(output_stream(job.table)))
+            table = None
+            if job.table is not None:
+                table_stream = open_files.enter_context(output_stream(job.table))
+                table = TokenTableWriter(table_stream, pooled=self.form.pooled)
             sink = open_files.enter_context(self.form.sink(stream))
             embed_into(
                 sink,

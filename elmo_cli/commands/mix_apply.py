@@ -69,7 +69,7 @@ def apply(
     refuse_own_input([output], [layers, *([] if mix is None else [str(mix)])])
 
     from elmo_cli.mixing.apply import check_shape, mixed_pieces
-    from elmo_cli.storage.vectors import NpyWriter
+    from elmo_cli.storage.npy_vectors import NpyWriter
 
     rows = _open(layers)
     check_shape(rows, len(found.s), dim, whose)

@@ -11,7 +11,8 @@ from torch import Tensor
 from elmo_cli.embedding.pooling import pool_tokens, take_tokens
 from elmo_cli.embedding.selection import LayerChoice, kept_tokens, pooled_shape
 from elmo_cli.reporting import Progress
-from elmo_cli.storage.vectors import SentenceRows, TokenTableWriter, VectorSink
+from elmo_cli.storage.token_table import TokenTableWriter
+from elmo_cli.storage.vectors import SentenceRows, VectorSink
 from elmo_cli.text.sentence import Sentence
 
 # Keys that say what this tool has found; the input's own of these names are left out, as they would be taken for ours.
@@ -102,7 +103,7 @@ def embed_into(
             head |= _kept_head(head, rows)
         sink.write(head, vectors.numpy(), rows)
         if table is not None:
-            _add_rows(table, rows, what.pool)
+            table.write(rows)
         written.rows += len(kept) if what.pool == "none" else 1
         written.sentences += 1
         written.tokens += len(sentence.tokens)
@@ -138,10 +139,3 @@ def _rows(number: int, sentence: Sentence, kept: Sequence[int]) -> SentenceRows:
         numbers=[token + 1 for token in kept],
         places=[places[token] for token in kept],
     )
-
-
-def _add_rows(table: TokenTableWriter, rows: SentenceRows, pool: str) -> None:
-    if pool == "none":
-        table.write(rows.sentence, rows.tokens, rows.places, rows.numbers)
-    else:
-        table.write_pooled(rows.line, rows.sentence, rows.text)

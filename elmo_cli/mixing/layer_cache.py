@@ -20,9 +20,9 @@ from elmo_cli.mixing.encoder import Encoder
 from elmo_cli.reporting import Reporter
 from elmo_cli.storage.files import make_folder, whole_file
 from elmo_cli.storage.mix_file import EncoderIdentity
+from elmo_cli.storage.npy_vectors import NpyWriter
 from elmo_cli.storage.pruning import mark_used, prune
 from elmo_cli.storage.tables import utf8
-from elmo_cli.storage.vectors import NpyWriter
 from elmo_cli.text.corpus import NPY_ERRORS
 
 _FORMAT = 1  # of the files; in their names

@@ -81,7 +81,7 @@ class OnTheFly:
 
     def _folder(self, digests: Sequence[str], forms: Sequence[Form] | None) -> Path:
         info = self.info
-        reading = {**info.reading.to_json(), "tokenizer": info.reading.options.tokenizer()}
+        reading = {**info.reading.to_json(), "tokenizer": info.reading.options.tokenizer_record()}
         what = [FORMAT, digests, reading, info.model.fingerprint, info.layers, forms and sorted(set(forms))]
         key = hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()
         return self.cache / "neighbors" / key[:32]

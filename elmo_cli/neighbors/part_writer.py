@@ -28,7 +28,7 @@ from elmo_cli.neighbors.part import (
 )
 from elmo_cli.neighbors.selecting import TokenSelection
 from elmo_cli.reporting import Progress
-from elmo_cli.storage.vectors import NpyWriter
+from elmo_cli.storage.npy_vectors import NpyWriter
 from elmo_cli.text.sentence import RawJson, Sentence
 
 

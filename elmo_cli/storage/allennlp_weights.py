@@ -19,6 +19,8 @@ from elmo_cli.storage.files import whole_file
 _LARGEST_RATIO = 50
 _ALWAYS_FINE = 1 << 24  # bytes
 
+_NUMPY_FAULTS = (ValueError, TypeError)  # about what is no number
+
 # Beside the model's variables a checkpoint holds counters, and the optimizer's accumulators under the weights' names.
 _MODEL_VARIABLE = re.compile(r"lm/(char_embed|CNN|RNN_|softmax)(?!.*/Adagrad)")
 
@@ -72,12 +74,19 @@ class HDF5Weights:
 
 
 class CheckpointWeights:
-    """The variables of a TensorFlow checkpoint of bilm-tf, under the names that its HDF5 dump gives them."""
+    """The variables of a TensorFlow checkpoint of bilm-tf, under the names that its HDF5 dump gives them.
+
+    Raises:
+        ModelError: the checkpoint is damaged or not whole.
+        ConfigError: TensorFlow is missing.
+    """
 
     def __init__(self, prefix: Path) -> None:
         self.place = Place(str(prefix))
-        self._reader = tensorflow_module().train.load_checkpoint(str(prefix))
-        shapes = self._reader.get_variable_to_shape_map()
+        self._faults = (*_NUMPY_FAULTS, tensorflow_module().errors.OpError)
+        with self._damage_told():
+            self._reader = tensorflow_module().train.load_checkpoint(str(prefix))
+            shapes = self._reader.get_variable_to_shape_map()
         self._names = {dumped_name(name): name for name in shapes if _MODEL_VARIABLE.match(name)}
         self._shapes = {dumped: tuple(shapes[name]) for dumped, name in self._names.items()}
 
@@ -87,7 +96,16 @@ class CheckpointWeights:
 
     def read(self, name: str) -> Array:
         """Return one variable as float32."""
-        return np.asarray(self._reader.get_tensor(self._names[name]), dtype=np.float32)
+        with self._damage_told():
+            return np.asarray(self._reader.get_tensor(self._names[name]), dtype=np.float32)
+
+    @contextmanager
+    def _damage_told(self) -> Iterator[None]:
+        try:
+            yield
+        except self._faults as error:
+            problem = f"is a damaged TensorFlow checkpoint: {error}"
+            raise ModelError(problem, where=self.place, fix="copy all of its files again") from error
 
 
 def dumped_name(variable: str) -> str:
@@ -142,7 +160,7 @@ def read_weights(source: WeightSource, config: BiLMConfig) -> tuple[dict[str, Ar
         ModelError: an array is missing, misshapen, or not part of a model of this shape.
     """
     found = source.shapes()
-    vocabulary_size = found["softmax/W"][0] if {"softmax/W", "softmax/b"} <= set(found) else None
+    vocabulary_size = _vocabulary_size(found, source.place)
     wanted = list(pairs(config, vocabulary_size))
     for pair in wanted:
         if pair.theirs not in found:
@@ -164,6 +182,16 @@ def read_weights(source: WeightSource, config: BiLMConfig) -> tuple[dict[str, Ar
     for pair in wanted:
         _put(tensors, pair, pair.axes.to_ours(source.read(pair.theirs)))
     return tensors, vocabulary_size
+
+
+def _vocabulary_size(shapes: Mapping[str, tuple[int, ...]], place: Place) -> int | None:
+    """Return the size of the softmax, None if there is none."""
+    if not {"softmax/W", "softmax/b"} <= set(shapes):
+        return None
+    shape = shapes["softmax/W"]
+    if shape and not shape[0]:
+        raise ModelError(f"softmax/W is {list(shape)}, without any word type", where=place)
+    return shape[0] if shape else 1  # a single number is refused as any wrong shape is
 
 
 def theirs_from_ours(pair: Pair, tensors: Mapping[str, Array]) -> Array:

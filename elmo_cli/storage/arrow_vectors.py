@@ -12,7 +12,7 @@ from elmo_cli.storage.late_header import ByteStream, Outlet
 from elmo_cli.storage.tables import utf8
 from elmo_cli.storage.vectors import Finishing, SentenceRows, Vectors, finite
 
-_GROUP_BYTES: Final = 16 << 20  # of vectors, in memory at once
+_GROUP_BYTES: Final = 16 << 20  # of vectors and text, in memory at once
 
 
 class ArrowWriter(Finishing):
@@ -66,13 +66,14 @@ class ArrowWriter(Finishing):
             ModelError: a number is not finite, or too large for float16.
         """
         values = finite(vectors, self._dtype).reshape(-1, *self._row_shape)
+        texts = [utf8(text) for text in ([rows.text] if self._pooled else rows.tokens)]
         self._vectors.append(values)
-        self._bytes += values.nbytes
+        self._bytes += values.nbytes + sum(map(len, texts))
         if self._pooled:
-            self._rows.append((rows.line, rows.sentence, utf8(rows.text).decode()))
+            self._rows.append((rows.line, rows.sentence, texts[0].decode()))
         else:
-            for number, token, (line, start, end) in zip(rows.numbers, rows.tokens, rows.places, strict=True):
-                self._rows.append((line, rows.sentence, number, start, end, utf8(token).decode()))
+            for number, text, (line, start, end) in zip(rows.numbers, texts, rows.places, strict=True):
+                self._rows.append((line, rows.sentence, number, start, end, text.decode()))
         if self._bytes >= _GROUP_BYTES:
             self._write_group()
 

@@ -12,6 +12,7 @@ from elmo_cli import settings
 from elmo_cli.errors import ElmoError
 from elmo_cli.storage.registry import find_model, is_model
 
+Facts = list[dict[str, Any]]  # a folder each, under stable names
 Told = list[dict[str, Any]]  # problems: message, fix, where
 
 _LITTLE_ROOM: Final = 1_000_000_000  # bytes; a prepared corpus or the vectors of a book are soon as large
@@ -28,7 +29,7 @@ def found_models() -> list[Path]:
     return found
 
 
-def check_models(models: Sequence[Path], opened: dict[str, dict[str, Any]], default: str) -> tuple[Told, Told]:
+def check_models(models: Sequence[Path], opened: dict[str, dict[str, Any]], default: str) -> tuple[Facts, Told]:
     """Return the places in which models are looked for, with the models in each, and what is wrong there.
 
     Args:
@@ -78,7 +79,7 @@ def _named_places_gone() -> Iterator[dict[str, Any]]:
         yield {"message": f"ELMO_MODELS names it, but {what}", "fix": "take it out, or mend it", "where": str(folder)}
 
 
-def check_folders() -> tuple[Told, Told]:
+def check_folders() -> tuple[Facts, Told]:
     """Return the folders that are written to, with their sizes and the room there is, and what is wrong with them."""
     cache = settings.cache_folder()
     asked = {

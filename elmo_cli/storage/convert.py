@@ -94,18 +94,28 @@ def export_model(source: Path, folder: Path, *, replace: bool) -> None:
     """
     config = read_config(source)
     tensors = read_tensors(source, config)
+    vocabulary = _stored_vocabulary(source)
     with whole_folder(folder, replace=replace) as building:
         options = options_from_config(config.bilm)
         write_text_whole(building / OPTIONS_FILE, json.dumps(options, indent=2) + "\n")
         write_hdf5_weights(building / HDF5_FILE, config.bilm, config.vocabulary_size, tensors)
-        if (source / VOCABULARY_FILE).is_file():
-            write_bytes_whole(building / VOCABULARY_FILE, (source / VOCABULARY_FILE).read_bytes())
+        if vocabulary is not None:
+            write_bytes_whole(building / VOCABULARY_FILE, vocabulary)
 
 
 def read_tensors(folder: Path, config: ModelConfig) -> dict[str, Array]:
     """Return all tensors of a model as float32 arrays, checked against its config, without torch."""
     with checked_weights(folder, config, framework="numpy") as weights:
         return {name: weights.get_tensor(name).astype(np.float32, copy=False) for name in weights.keys()}
+
+
+def _stored_vocabulary(folder: Path) -> bytes | None:
+    """Return the vocabulary's file as it is, None if there is none."""
+    path = folder / VOCABULARY_FILE
+    try:
+        return path.read_bytes() if path.is_file() else None
+    except OSError as error:
+        raise ModelError(f"cannot be read: {error.strerror}", where=Place(str(path))) from error
 
 
 def _write_tensors(path: Path, tensors: Mapping[str, Array]) -> None:

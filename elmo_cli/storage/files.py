@@ -115,14 +115,19 @@ def _fix(path: Path, number: int | None) -> str | None:
 
 @contextmanager
 def _output_errors(path: Path, *ours: Path) -> Iterator[None]:
-    """Turn an `OSError` about one of ``ours``, or about an open stream (which names no file), into an `OutputError`."""
+    """Turn an `OSError` about one of ``ours``, or about an open stream (which names no file), into an `OutputError`.
+
+    What is in a folder of ours, and what a folder is in, is ours too.
+    """
     try:
         yield
     except BrokenPipeError:
         raise
     except OSError as error:
-        if error.filename is not None and Path(os.fsdecode(error.filename)) not in ours:
-            raise
+        if error.filename is not None:
+            named = Path(os.fsdecode(error.filename))
+            if not any(named.is_relative_to(one) or one.is_relative_to(named) for one in ours):
+                raise
         raise output_error(path, error) from error
 
 
@@ -210,30 +215,43 @@ def whole_folder(path: Path, *, replace: bool) -> Iterator[Path]:
 
     Raises:
         TargetExists: the folder exists.
-        OutputError: it cannot be made or put in its place.
+        OutputError: it cannot be made, filled or put in its place. A closed pipe stays a `BrokenPipeError`, and an
+            `OSError` of the block about some other file stays what it is.
     """
     if path.exists() and not replace:
         raise TargetExists(f"{path} exists", fix="replace it with --force, or choose another -o")
     target = Path(os.path.realpath(path))
     building = target.parent / f".{target.name[:_NAME_PART]}.{secrets.token_hex(8)}.part"
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        building.mkdir()
-        final = stat.S_IMODE(building.stat().st_mode)
-        _allow(building, final & ~_OTHERS)
-        yield building
-        _allow(building, final)
-        if replace and target.exists():
-            old = building.with_suffix(".old")
-            target.rename(old)
-            building.rename(target)
-            shutil.rmtree(old, ignore_errors=True)
-        else:
-            _rename_new(building, target, path)
-    except OSError as error:
-        raise output_error(path, error) from error
+        with _output_errors(path, path, target, building):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            building.mkdir()
+            final = stat.S_IMODE(building.stat().st_mode)
+            _allow(building, final & ~_OTHERS)
+            yield building
+            _allow(building, final)
+            if replace and target.exists():
+                _rename_over(building, target)
+            else:
+                _rename_new(building, target, path)
     finally:
         shutil.rmtree(building, ignore_errors=True)
+
+
+def _rename_over(building: Path, target: Path) -> None:
+    """Give a folder the name of what is there, which is removed then, or gets its name back if that fails."""
+    old = building.with_suffix(".old")
+    target.rename(old)
+    try:
+        building.rename(target)
+    except BaseException:
+        with suppress(OSError):
+            old.rename(target)
+        raise
+    if old.is_dir():
+        shutil.rmtree(old, ignore_errors=True)
+    else:
+        old.unlink(missing_ok=True)
 
 
 def _rename_new(building: Path, target: Path, path: Path) -> None:

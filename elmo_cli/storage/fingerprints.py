@@ -6,6 +6,7 @@ The sum of the weights stands in the header of their own file too, so that no re
 
 import hashlib
 import json
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -83,10 +84,11 @@ def check_sums(recorded: Mapping[str, Any], weights: Path, vocabulary: Path) -> 
     known = {weights.name, *recorded} & found.keys()
     for name in sorted(known):
         if found[name] != recorded.get(name):
+            resume = f"elmo train --resume {shlex.quote(str(weights.parent))}"
             raise ModelError(
                 f"config.json is of another model than {name}; perhaps a training was killed as it replaced one",
                 where=Place(str(weights.parent)),
-                fix=f"go on with: elmo train --resume {weights.parent}, or take a whole copy of the model",
+                fix=f"go on with: {resume}, or take a whole copy of the model",
             )
 
 

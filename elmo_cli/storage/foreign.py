@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from elmo_cli.errors import ModelError, Place
+from elmo_cli.storage.model_dir import DEEPEST, is_deeper
 from elmo_cli.storage.registry import is_model
 
 _WEIGHT_SUFFIXES = (".hdf5", ".h5")
@@ -23,6 +24,7 @@ _WEIGHT_SUFFIXES = (".hdf5", ".h5")
 _ZIP_FAULTS = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, RuntimeError, ValueError, struct.error)
 _VOCABULARY_NAMES = ("vocab.txt", "vocab.txt.gz")
 _ASCII_WHITE_SPACE = " \t\r\v\f"
+_DEEPEST_OPTIONS = DEEPEST - 2  # a model's config records them two levels down
 _ENCRYPTED = 1  # bit of a zip entry's flags
 # Weights hardly shrink in a zip, and words to a third; a "zip bomb" unpacks to a thousand times its size.
 _LARGEST_RATIO = 50
@@ -85,6 +87,8 @@ def read_options(path: Path) -> dict[str, Any]:
         raise ModelError(f"cannot be read: {error.strerror}", where=Place(str(path))) from error
     except (ValueError, RecursionError) as error:
         raise ModelError(f"is not JSON: {error}", where=Place(str(path))) from error
+    if is_deeper(options, _DEEPEST_OPTIONS):
+        raise ModelError("is nested too deeply", where=Place(str(path)))
     if not isinstance(options, dict):
         raise ModelError("is not the options.json of an ELMo model", where=Place(str(path)))
     return options
@@ -154,6 +158,8 @@ def _sorted_out(files: Sequence[Path], sources: Sequence[Path]) -> ForeignModel:
         what = "no options.json" if not options else f"several options: {', '.join(p.name for p in options)}"
         raise ModelError(f"has {what}", where=place, fix="name the weights and their options.json")
     vocabulary = [path for path in files if path.name in _VOCABULARY_NAMES]
+    if len({path.name for path in vocabulary}) < len(vocabulary):  # a packed one beside itself is no doubt
+        raise ModelError(f"holds several vocabularies called {vocabulary[0].name}", where=place, fix="name one of them")
     return ForeignModel(
         options=options[0],
         weights=weights[0] if weights else None,

@@ -1,7 +1,9 @@
 """The card of a model, written by the tool from what the model's config records."""
 
+import shlex
 from typing import Any
 
+from elmo_cli.errors import harmless
 from elmo_cli.reporting import counted
 from elmo_cli.storage.model_dir import ModelConfig
 
@@ -9,7 +11,16 @@ from elmo_cli.storage.model_dir import ModelConfig
 def model_card(name: str, config: ModelConfig) -> str:
     """Return the text of a model's README.md."""
     return "\n".join(
-        [f"# {name}", "", *_summary(config), *_text(config), *_quality(config), *_adaptation(config), *_use(name), ""]
+        [
+            f"# {harmless(name)}",
+            "",
+            *_summary(config),
+            *_text(config),
+            *_quality(config),
+            *_adaptation(config),
+            *_use(name),
+            "",
+        ]
     )
 
 
@@ -17,13 +28,14 @@ def _summary(config: ModelConfig) -> list[str]:
     cnn, lstm = config.bilm.char_cnn, config.bilm.lstm
     filters = ", ".join(f"{count} of width {width}" for width, count in cnn.filters)
     layers, highways = counted(lstm.layers, "layer"), counted(cnn.highway_layers, "highway layer")
+    projected = f" projected to {lstm.projection_dim}" if lstm.has_projection else ""
     softmax = "with" if config.vocabulary_size else "without"
     rows = {
         "kind": f"ELMo biLM (Peters et al. 2018), char CNN and biLSTM, {softmax} softmax",
         "language": config.language,
         "tokenizer": " ".join(str(config.tokenizer.get(key, "")) for key in ("name", "version")).strip(),
         "layers": f"{config.bilm.layer_count} (0 = char CNN), {config.bilm.vector_dim} numbers a token each",
-        "LSTM": f"{lstm.cell_dim} cells projected to {lstm.projection_dim}, {layers} a direction",
+        "LSTM": f"{lstm.cell_dim} cells{projected}, {layers} a direction",
         "char CNN": f"{filters}; {highways}; reads {cnn.max_characters - 2} bytes of a word",
         "vocabulary": f"{config.vocabulary_size:,} word types" if config.vocabulary_size else "none",
         "parent": _parent(config),
@@ -42,7 +54,8 @@ def _text(config: ModelConfig) -> list[str]:
     if not training:
         return []
     corpora = [
-        f"| {file['name']} | {file['size']:,} | `{file['sha256']}` |" for file in config.provenance.get("corpora", [])
+        f"| {_cell(file['name'])} | {file['size']:,} | `{file['sha256']}` |"
+        for file in config.provenance.get("corpora", [])
     ]
     return [
         "## Training text",
@@ -108,4 +121,9 @@ def _figure(found: dict[str, Any] | None) -> str:
 
 
 def _use(name: str) -> list[str]:
-    return ["## Use", "", "```sh", f"elmo embed text.txt -m {name} > vectors.npy", "```"]
+    return ["## Use", "", "```sh", f"elmo embed text.txt -m {shlex.quote(name)} > vectors.npy", "```"]
+
+
+def _cell(name: str) -> str:
+    """Return the name of a file as a cell of a table, which neither a line end nor a bar in it ends."""
+    return harmless(name).replace("|", r"\|")

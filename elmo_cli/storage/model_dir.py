@@ -16,7 +16,7 @@ from elmo_cli.storage.registry import CONFIG_FILE
 from elmo_cli.text.vocabulary import Vocabulary, vocabulary_from_text, vocabulary_to_text
 
 FORMAT = 1
-_DEEPEST = 50  # levels of config.json
+DEEPEST = 50  # levels of config.json
 _MOST_TYPES = 1 << 31  # of a softmax
 WEIGHTS_FILE = "model.safetensors"
 VOCABULARY_FILE = "vocab.txt"
@@ -71,7 +71,7 @@ def read_config(folder: Path) -> ModelConfig:
     _refuse_device(path)
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
-        if _is_deeper(data, _DEEPEST):
+        if is_deeper(data, DEEPEST):
             raise ValueError("it is nested too deeply")
         if not isinstance(data, dict) or not isinstance(data.get("format"), int):
             raise ModelError("is not the config of an elmo model", where=Place(str(path)))
@@ -100,10 +100,10 @@ def _refuse_device(path: Path) -> None:
         raise ModelError("is no file", where=Place(str(path)))
 
 
-def _is_deeper(value: object, levels: int) -> bool:
+def is_deeper(value: object, levels: int) -> bool:
     """Tell whether lists and objects stand in each other to more than some levels: who shows them goes as deep."""
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return levels < 0 or any(_is_deeper(each, levels - 1) for each in inner)
+    return levels < 0 or any(is_deeper(each, levels - 1) for each in inner)
 
 
 def _shape(data: dict[str, Any], place: Place) -> BiLMConfig:

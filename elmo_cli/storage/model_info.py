@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from elmo_cli.config import LSTMConfig
 from elmo_cli.reporting import counted
 from elmo_cli.storage.model_dir import WEIGHTS_FILE, ModelConfig, read_config
 from elmo_cli.storage.weights import checked_weights, tensor_shapes
@@ -55,7 +56,7 @@ class ModelInfo:
         cnn, lstm = self.config.bilm.char_cnn, self.config.bilm.lstm
         filters = " ".join(f"{count}x{width}" for width, count in cnn.filters)
         highways = counted(cnn.highway_layers, "highway layer")
-        clips = f"cells clipped at {lstm.cell_clip}, states at {lstm.projection_clip}"
+        projected = f" projected to {lstm.projection_dim}" if lstm.has_projection else ""
         softmax = "none" if not self.softmax_parameters else f"{self.softmax_parameters:,} parameters"
         tokenizer = " ".join(str(value) for value in self.config.tokenizer.values())
         rows = [
@@ -66,8 +67,8 @@ class ModelInfo:
             ("vocabulary", f"{self.config.vocabulary_size:,} word types" if self.config.vocabulary_size else "none"),
             ("char CNN", f"filters {filters} (count x width), {cnn.activation}, {highways}"),
             ("characters", f"{cnn.max_characters} ids a token, {cnn.max_characters - 2} bytes of it"),
-            ("LSTM", f"{counted(lstm.layers, 'layer')} of {lstm.cell_dim} cells projected to {lstm.projection_dim}"),
-            ("", f"{clips}, skip connections {'on' if lstm.skip_connections else 'off'}"),
+            ("LSTM", f"{counted(lstm.layers, 'layer')} of {lstm.cell_dim} cells{projected}"),
+            ("", f"{_clips(lstm)}, skip connections {'on' if lstm.skip_connections else 'off'}"),
             ("tokenizer", tokenizer or "not recorded"),
             ("weights", f"{self.dtype}, {self.size / 1e6:,.1f} MB"),
         ]
@@ -94,6 +95,16 @@ def model_info(folder: Path) -> ModelInfo:
         dtype="/".join(sorted(_DTYPES[kind] for kind in types)),
         size=(folder / WEIGHTS_FILE).stat().st_size,
     )
+
+
+def _clips(lstm: LSTMConfig) -> str:
+    """Return what is clipped; a state without projection never is."""
+    cells, states = lstm.cell_clip, lstm.projection_clip if lstm.has_projection else None
+    if cells is not None and states is not None:
+        return f"cells clipped at {cells}, states at {states}"
+    if cells is None and states is None:
+        return "nothing clipped"
+    return f"states clipped at {states}" if cells is None else f"cells clipped at {cells}"
 
 
 def _short(value: object) -> str:

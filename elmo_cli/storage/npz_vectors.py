@@ -7,8 +7,9 @@ from typing import Any
 
 from elmo_cli.config import DType
 from elmo_cli.storage.late_header import ByteStream, Outlet, Spool
+from elmo_cli.storage.npy_vectors import npy_header
 from elmo_cli.storage.row_columns import RowColumns
-from elmo_cli.storage.vectors import Finishing, SentenceRows, Vectors, descr_of, npy_header, row_chunks
+from elmo_cli.storage.vectors import Finishing, SentenceRows, Vectors, descr_of, row_chunks
 
 
 class NpzWriter(Finishing):

@@ -31,7 +31,7 @@ def find_model(name: str) -> Path:
     for folder in settings.model_folders():
         if is_model(folder / name):
             return folder / name
-    if path.exists():
+    if os.path.exists(path):
         raise ModelError(_why_no_model(path), where=Place(name), fix=f"choose a folder that holds {CONFIG_FILE}")
     names = model_names()
     near = difflib.get_close_matches(name, names, n=1)
@@ -58,7 +58,7 @@ def new_model_folder(name: str) -> Path:
     """
     _refuse_empty(name)
     path = Path(name)
-    return path if _is_path(name) or path.is_dir() else Path("models") / name
+    return path if _is_path(name) or os.path.isdir(path) else Path("models") / name
 
 
 def is_model(path: Path) -> bool:
@@ -86,8 +86,10 @@ def _models_in(folder: Path) -> Iterator[Path]:
 
 
 def _why_no_model(path: Path) -> str:
-    if not path.exists():
+    if not os.path.exists(path):  # unlike Path.exists, also of a name that is too long, or behind a closed folder
         return "no such folder"
-    if path.is_dir() and not os.access(path, os.R_OK | os.X_OK):
+    if not path.is_dir():
+        return "is a file, not a model's folder"
+    if not os.access(path, os.R_OK | os.X_OK):
         return "the folder may not be read"
-    return f"the folder holds no model (no {CONFIG_FILE})" if path.is_dir() else "is a file, not a model's folder"
+    return f"the folder holds no model (no {CONFIG_FILE})"

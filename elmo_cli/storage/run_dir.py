@@ -1,6 +1,7 @@
 """A training run's folder: its settings, its metrics, and checkpoints from which it goes on exactly."""
 
 import json
+import shlex
 import shutil
 import tomllib
 from collections.abc import Collection, Iterator, Mapping
@@ -240,5 +241,5 @@ def refuse_existing_model(folder: Path, *, force: bool) -> None:
         raise TargetExists(
             "there is a model or a run already",
             where=Place(str(folder)),
-            fix=f"go on with --resume {folder}, replace it with --force, or choose another -o",
+            fix=f"go on with --resume {shlex.quote(str(folder))}, replace it with --force, or choose another -o",
         )

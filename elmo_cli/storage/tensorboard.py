@@ -4,6 +4,7 @@ A file is a row of records (length, checksum, content, checksum), as in TensorFl
 ``Event`` in the wire format of Protocol Buffers, whose field numbers ``event.proto`` and ``summary.proto`` fix.
 """
 
+import math
 import os
 import socket
 import struct
@@ -43,7 +44,7 @@ class EventWriter:
         """
         names = {"loss_nats": "sampled_loss_nats"} if metrics.get("sampled") else {}
         values = b"".join(
-            _counted(1, _counted(1, names.get(name, name).encode()) + _field(2, _FOUR_BYTES) + struct.pack("<f", x))
+            _counted(1, _counted(1, names.get(name, name).encode()) + _field(2, _FOUR_BYTES) + _float(x))
             for name, x in _scalars(metrics)
         )
         self._append(_record(_event(time.time(), int(metrics["step"]), _counted(5, values))))
@@ -75,6 +76,14 @@ def _number(number: int, value: int) -> bytes:
 
 def _counted(number: int, content: bytes) -> bytes:
     return _field(number, _COUNTED) + _varint(len(content)) + content
+
+
+def _float(value: float) -> bytes:
+    """Return four bytes; a perplexity of a model that is lost may be more than they hold, and counts as infinite."""
+    try:
+        return struct.pack("<f", value)
+    except OverflowError:
+        return struct.pack("<f", math.copysign(math.inf, value))
 
 
 def _varint(value: int) -> bytes:

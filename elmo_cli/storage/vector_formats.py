@@ -71,9 +71,10 @@ class VectorForm:
         """Return what writes vectors into a stream, which is closed by whoever opened it."""
         from elmo_cli.storage.arrow_vectors import ArrowWriter
         from elmo_cli.storage.hdf5_vectors import HDF5Writer
+        from elmo_cli.storage.jsonl_vectors import JsonlWriter
+        from elmo_cli.storage.npy_vectors import NpyWriter
         from elmo_cli.storage.npz_vectors import NpzWriter
         from elmo_cli.storage.safetensors_vectors import SafetensorsWriter
-        from elmo_cli.storage.vectors import JsonlWriter, NpyWriter
         from elmo_cli.storage.word2vec_vectors import Word2vecWriter
 
         if self.format == "npy":

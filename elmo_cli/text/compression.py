@@ -17,6 +17,10 @@ PACKED_SUFFIXES: Final = (".gz", ".xz", ".bz2", ".zst")
 _PIECE_SIZE: Final = 1 << 10  # compressed bytes fed at once; bounds what zstd, which has no other limit, unpacks to
 _CONTENT_SIZE: Final = 1 << 20  # bytes unpacked at once: a "zip bomb" makes a gigabyte of one piece of bzip2
 _XZ_MEMORY: Final = 1 << 30  # bytes; the largest preset of xz needs a fifteenth of it, but a header may ask for 4 GB
+_TOO_MUCH_MEMORY: Final = {  # what a header asked for, where the decoder refuses it, and the remedy
+    "xz": (f"more than {_XZ_MEMORY >> 30} GB of memory", "compress it again with a smaller dictionary"),
+    "zstd": ("a window of more than 128 MB", "compress it again without --long, or unpack it: zstd -d --long=31"),
+}
 _FETCH_AGAIN: Final = "copy or download the file again"
 
 _MAGIC_SIZE: Final = 10
@@ -81,9 +85,9 @@ def _contents(decoder: Any, kind: str, piece: bytes) -> Iterator[bytes]:  # noqa
 
 
 def _damaged(kind: str, name: str, error: Exception) -> DataError:
-    if kind == "xz" and "emory" in str(error):
-        message = f"the xz stream asks for more than {_XZ_MEMORY >> 30} GB of memory"
-        return DataError(message, where=Place(name), fix="compress it again with a smaller dictionary")
+    if kind in _TOO_MUCH_MEMORY and "emory" in str(error):  # "Memory usage limit exceeded", "requires too much memory"
+        wanted, fix = _TOO_MUCH_MEMORY[kind]
+        return DataError(f"the {kind} stream asks for {wanted}", where=Place(name), fix=fix)
     return DataError(f"the {kind} stream is damaged", where=Place(name), fix=_FETCH_AGAIN)
 
 

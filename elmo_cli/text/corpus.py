@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
@@ -10,7 +11,7 @@ from tokenize import TokenError
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from elmo_cli.errors import DataError, Place
 
@@ -27,6 +28,7 @@ NPY_ERRORS: Final = (
 )
 
 FORMAT = 1
+_BLOCK_TOKENS: Final = 1 << 24  # renumbered at once
 _ARRAYS = ("tokens", "sentence_ends", "type_bytes", "type_ends", "type_counts")
 
 
@@ -44,7 +46,7 @@ class CorpusInfo:
     """What a corpus was made of and how."""
 
     sources: tuple[SourceFile, ...]
-    mode: str  # how the text was read: lines, text or tokens
+    mode: str  # how the text was read: one of `reader.INPUT_MODES`
     tokenizer: dict[str, Any]  # its name ("none" when the text came tokenized), language and version
     sentences: int
     empty_sentences: int
@@ -124,24 +126,39 @@ def write_corpus(
         types: text of each type.
     """
     old = np.memmap(raw_tokens, dtype=np.uint32, mode="r")
+    starts = range(0, len(old), _BLOCK_TOKENS)
     counts = np.zeros(len(types), dtype=np.int64)
-    blocks = range(0, len(old), 1 << 24)
-    for start in blocks:
-        counts += np.bincount(old[start : start + (1 << 24)], minlength=len(types))
+    for start in starts:
+        counts += np.bincount(old[start : start + _BLOCK_TOKENS], minlength=len(types))
     by_count = sorted(range(len(types)), key=lambda number: (-counts[number], types[number]))
     new_number = np.empty(len(types), dtype=np.uint32)
     new_number[by_count] = np.arange(len(types), dtype=np.uint32)
-    tokens = np.lib.format.open_memmap(folder / "tokens.npy", mode="w+", dtype=np.uint32, shape=old.shape)
-    for start in blocks:
-        tokens[start : start + (1 << 24)] = new_number[old[start : start + (1 << 24)]]
-    tokens.flush()
+    renumbered = (new_number[old[start : start + _BLOCK_TOKENS]] for start in starts)
     texts = [types[number].encode("utf-8", "surrogatepass") for number in by_count]
-    np.save(folder / "sentence_ends.npy", sentence_ends)
-    np.save(folder / "type_counts.npy", counts[by_count])
-    np.save(folder / "type_bytes.npy", np.frombuffer(b"".join(texts), dtype=np.uint8))
-    np.save(folder / "type_ends.npy", np.cumsum([len(text) for text in texts], dtype=np.int64))
+    _write_array(folder / "tokens.npy", np.uint32, len(old), renumbered)
+    for name, array in (
+        ("sentence_ends", sentence_ends),
+        ("type_counts", counts[by_count]),
+        ("type_bytes", np.frombuffer(b"".join(texts), dtype=np.uint8)),
+        ("type_ends", np.cumsum([len(text) for text in texts], dtype=np.int64)),
+    ):
+        _write_array(folder / f"{name}.npy", array.dtype, len(array), [array])
     # Escaped to ASCII, as the name of a source need not be UTF-8.
     (folder / "corpus.json").write_text(json.dumps(info.to_json(), indent=2), encoding="utf-8")
+
+
+def _write_array(path: Path, dtype: DTypeLike, count: int, blocks: Iterable[NDArray[Any]]) -> None:
+    """Write an array [count] as npy, block by block, down to the disk: a corpus that has its name is whole.
+
+    On a full disk a write says why it fails. `np.save` does not, and a mapped file ends the process (SIGBUS).
+    """
+    header = {"descr": np.dtype(dtype).str, "fortran_order": False, "shape": (count,)}
+    with path.open("wb") as file:
+        np.lib.format.write_array_header_1_0(file, header)
+        for block in blocks:
+            file.write(block.tobytes())
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def _info_from_json(data: dict[str, Any]) -> CorpusInfo:

@@ -42,16 +42,16 @@ def prepare_corpus(
         sources: files as `sources.find_sources` returns them.
         options: how to read them.
         cache: folder that holds one folder for each prepared corpus, named by content and settings.
-        workers: processes that tokenize; 1 does it in this one.
+        workers: processes that tokenize a large text; with less than 2 this one does.
         reporter: told about progress.
 
     Raises:
         DataError: a source cannot be read or all of them together hold no token.
         OutputError: the cache cannot be written.
     """
-    files = {name: _source_file(name) for name in sources if not _is_stream(name)}
-    if len(files) == len(sources):
-        found = cache / _key(files.values(), options)
+    files = {name: _source_file(name) for name in dict.fromkeys(sources) if not _is_stream(name)}
+    if all(name in files for name in sources):
+        found = cache / _key([files[name] for name in sources], options)
         if (found / "corpus.json").is_file():
             return Corpus(found).named(sources)
     try:
@@ -76,7 +76,7 @@ def _build(
     reporter: Reporter,
 ) -> Corpus:
     """Tokenize into the folder ``building``, then give it its final name."""
-    if len(files) == len(sources) and sum(file.size for file in files.values()) < _WORTH_PROCESSES_BYTES:
+    if all(name in files for name in sources) and sum(files[name].size for name in sources) < _WORTH_PROCESSES_BYTES:
         workers = 1
     types: dict[str, int] = {}
     lengths = [np.zeros(0, dtype=np.int64)]
@@ -106,7 +106,7 @@ def _build(
     info = CorpusInfo(
         sources=tuple(read),
         mode=options.mode,
-        tokenizer=options.tokenizer(),
+        tokenizer=options.tokenizer_record(),
         sentences=len(all_lengths),
         empty_sentences=int((all_lengths == 0).sum()),
         tokens=done,
@@ -115,15 +115,18 @@ def _build(
     write_corpus(building, info, raw, all_lengths.cumsum(), list(types))
     raw.unlink()
     final = building.parent / _key(read, options)
-    if not final.exists():
+    try:
         os.replace(building, final)
+    except OSError:
+        if not final.exists():  # else another process, or an earlier run that read from a pipe, has prepared the same
+            raise
     return Corpus(final).named([file.name for file in read])
 
 
 def _key(files: Iterable[SourceFile], options: TextOptions) -> str:
     """Return the name of a prepared corpus: the same for the same contents read in the same way."""
     mode = options.mode if options.column == 1 else f"{options.mode}, column {options.column}"
-    what = [FORMAT, [file.sha256 for file in files], mode, options.errors, options.tokenizer()]
+    what = [FORMAT, [file.sha256 for file in files], mode, options.errors, options.tokenizer_record()]
     return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:32]
 
 
@@ -180,7 +183,7 @@ def _is_stream(name: str) -> bool:
 
 def _cannot_write(cache: Path, error: OSError) -> OutputError:
     return OutputError(
-        f"cannot write the prepared corpus: {error.strerror}",
+        f"cannot write the prepared corpus: {error.strerror or error}",
         where=Place(str(cache)),
         fix="make room there, or set ELMO_CACHE to a folder that can be written",
     )

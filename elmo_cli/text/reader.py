@@ -48,7 +48,7 @@ class TextOptions:
         """Whether the text, or some of it, does not come tokenized."""
         return self.mode in ("lines", "text", "jsonl")
 
-    def tokenizer(self) -> dict[str, str]:
+    def tokenizer_record(self) -> dict[str, str]:
         """Return what a model's config says of the tokenizer."""
         return tokenizer_record(self.language) if self.needs_tokenizer else {"name": "none", "language": self.language}
 

@@ -5,17 +5,19 @@ import difflib
 import errno
 import glob
 import os
+import select
 import stat
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from io import BufferedReader
+from io import BufferedIOBase, RawIOBase, UnsupportedOperation
 from itertools import chain
 from typing import Any, Final, Literal, NoReturn, cast
 
 from elmo_cli.errors import ConfigError, DataError, Place
 from elmo_cli.text.compression import PACKED_SUFFIXES, gather, unpacked
+from elmo_cli.text.other_forms import bad_byte, refuse_other_forms
 
 STDIN: Final = "-"
 EncodingErrors = Literal["strict", "replace"]
@@ -23,26 +25,6 @@ EncodingErrors = Literal["strict", "replace"]
 _READ_SIZE: Final = 1 << 16
 _LONGEST_LINE: Final = 1 << 27  # bytes; text8, whose 100 MB are one line, passes, and what unpacks without end does not
 _HEAD_SIZE: Final = 1 << 13  # bytes looked at to tell text from other things
-_FEW_NULS: Final = 4  # so that a very short text may hold a NUL
-_NUL_SHARE: Final = 0.1
-
-_BINARY_KINDS: Final = {
-    b"\x93NUMPY": "a NumPy array",
-    b"\x89HDF": "an HDF5 file",
-    b"PK\x03\x04": "a zip archive, as .npz, .docx and .xlsx are",
-    b"\x7fELF": "a program",
-    b"%PDF": "a PDF",
-    b"\x89PNG": "a PNG image",
-    b"\xff\xd8\xff": "a JPEG image",
-    b"\xd0\xcf\x11\xe0": "an old Office document",
-    b"SQLite format 3": "an SQLite database",
-}
-_BYTE_ORDER_MARKS: Final = {  # UTF-32 first: its little-endian mark begins with that of UTF-16
-    codecs.BOM_UTF32_LE: "UTF-32",
-    codecs.BOM_UTF32_BE: "UTF-32",
-    codecs.BOM_UTF16_LE: "UTF-16",
-    codecs.BOM_UTF16_BE: "UTF-16",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,14 +76,14 @@ def read_lines(source: str, *, errors: EncodingErrors = "strict") -> Iterator[Li
     chunks = unpacked(_read_chunks(source, name), name)
     start = gather(chunks, _HEAD_SIZE)
     head = start[:_HEAD_SIZE]
-    _refuse_other_forms(head, name)
+    refuse_other_forms(head, name)
     offset = len(codecs.BOM_UTF8) if head.startswith(codecs.BOM_UTF8) else 0
     for number, raw in enumerate(_split(chain([start[offset:]], chunks), name), start=1):
         place = Place(name, number)
         try:
             text = raw.removesuffix(b"\r").decode("utf-8", errors)
         except UnicodeDecodeError as error:
-            raise _bad_byte(raw, error.start, offset, head, place) from error
+            raise bad_byte(raw, error.start, offset, head, place) from error
         yield Line(text, place)
         offset += len(raw) + 1
 
@@ -126,6 +108,7 @@ def _expand(argument: str, suffixes: Sequence[str]) -> list[str]:
         raise DataError("no file has a NUL in its name", where=Place(argument), fix="check the name") from error
     for file in found:
         if not os.access(file, os.R_OK):
+            _refuse_dangling(file)
             raise _unreadable(file, PermissionError(errno.EACCES, os.strerror(errno.EACCES)))
     return found
 
@@ -157,13 +140,22 @@ def _files_below(folder: str, suffixes: Sequence[str]) -> list[str]:
 
 
 def _refuse_missing(path: str) -> NoReturn:
+    _refuse_dangling(path)
     parent, name = os.path.split(path)
     try:
         near = _nearest(name, os.listdir(parent or "."))
         fix = f"did you mean {os.path.join(parent, near)}?" if near else "check the name"
+    except PermissionError:
+        fix = "check the name"
     except OSError:
         fix = f"check the path: there is no folder {parent} either"
     raise DataError("no such file or folder", where=Place(path), fix=fix)
+
+
+def _refuse_dangling(path: str) -> None:
+    if os.path.islink(path) and not os.path.exists(path):
+        message = f"is a link to {os.readlink(path)}, which is not there"
+        raise DataError(message, where=Place(path), fix="mend or remove the link")
 
 
 def _nearest(name: str, names: Sequence[str]) -> str | None:
@@ -199,11 +191,36 @@ def _read_chunks(source: str, name: str) -> Iterator[bytes]:
         raise DataError("standard input is closed", where=Place(name), fix="pipe text in, or name a file")
     try:
         # Standard input is not ours to close. Its type does not say that it reads what is there, as a file does.
-        with nullcontext(cast(BufferedReader, sys.stdin.buffer)) if source == STDIN else open(source, "rb") as stream:
-            while chunk := stream.read1(_READ_SIZE):
+        with nullcontext(cast(BufferedIOBase, sys.stdin.buffer)) if source == STDIN else open(source, "rb") as stream:
+            while chunk := _next_chunk(stream):
                 yield chunk
     except OSError as error:
         raise _unreadable(name, error) from error
+
+
+def _next_chunk(stream: BufferedIOBase) -> bytes:
+    """Return what is there, waiting for it; nothing at the end.
+
+    A program that shares standard input may have made it non-blocking. Then "nothing yet" looks like the end to all
+    but the raw stream.
+    """
+    chunk = stream.read1(_READ_SIZE)
+    raw = getattr(stream, "raw", None)  # a stream in memory has none
+    if chunk or raw is None or _blocks(raw):
+        return chunk
+    while (found := raw.read(_READ_SIZE)) is None:
+        select.select([raw], [], [])
+    return bytes(found)
+
+
+def _blocks(raw: RawIOBase) -> bool:
+    """Tell whether a read waits for what is to come."""
+    if sys.platform == "win32":
+        return True
+    try:
+        return os.get_blocking(raw.fileno())
+    except UnsupportedOperation:  # no file of the system
+        return True
 
 
 def _split(chunks: Iterator[bytes], name: str) -> Iterator[bytes]:
@@ -227,45 +244,3 @@ def _split(chunks: Iterator[bytes], name: str) -> Iterator[bytes]:
             number += 1
     if any(parts):
         yield b"".join(parts)
-
-
-def _refuse_other_forms(head: bytes, name: str) -> None:
-    """Refuse UTF-16, UTF-32 and binary files, whose bytes may well be valid UTF-8."""
-    nul_count = head.count(0)
-    many_nuls = nul_count > max(_FEW_NULS, _NUL_SHARE * len(head))
-    encoding = next((known for mark, known in _BYTE_ORDER_MARKS.items() if head.startswith(mark)), None)
-    if encoding is None and many_nuls:
-        encoding = _wide_encoding(head)
-    if encoding is not None:
-        fix = f"convert it with: iconv -f {encoding} -t UTF-8"
-        raise DataError(f"is {encoding}, not UTF-8", where=Place(name), fix=fix)
-    kind = _binary_kind(head)
-    if many_nuls or (kind and nul_count):
-        raise DataError(f"is binary, not text{kind}", where=Place(name), fix="name plain text files")
-
-
-def _wide_encoding(head: bytes) -> str | None:
-    """Return the encoding of two or four bytes a character under which every character could stand in a text."""
-    for encoding in ("UTF-32LE", "UTF-32BE", "UTF-16LE", "UTF-16BE"):
-        try:
-            text = codecs.getincrementaldecoder(encoding)().decode(head)  # the last character may be cut
-        except UnicodeDecodeError:
-            continue
-        if all(character.isprintable() or character.isspace() for character in text):
-            return encoding
-    return None
-
-
-def _binary_kind(head: bytes) -> str:
-    kind = "a tar archive" if head[257:262] == b"ustar" else None
-    kind = next((known for magic, known in _BINARY_KINDS.items() if head.startswith(magic)), kind)
-    return f" ({kind})" if kind else ""
-
-
-def _bad_byte(raw: bytes, index: int, line_offset: int, head: bytes, place: Place) -> DataError:
-    message = f"byte 0x{raw[index]:02x} at offset {line_offset + index} is not UTF-8"
-    kind = _binary_kind(head)
-    if kind or 0 in head or 0 in raw:
-        return DataError(f"looks like a binary file{kind}: {message}", where=place, fix="name plain text files")
-    fix = "convert it (iconv -f LATIN1 -t UTF-8, if it is Latin-1), or pass --encoding-errors replace"
-    return DataError(message, where=place, fix=fix)

@@ -1,5 +1,6 @@
 """The softmax's word types, by falling count, in the layout of bilm-tf's vocabulary file."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,6 +14,9 @@ from elmo_cli.text.characters import SENTENCE_END, SENTENCE_START
 UNKNOWN = "<UNK>"
 SPECIALS = (SENTENCE_START, SENTENCE_END, UNKNOWN)
 START_ID, END_ID, UNKNOWN_ID = range(3)
+
+# A type with a line end or a lone surrogate cannot stand in a file of one type a line, in UTF-8; it counts as unknown.
+_UNWRITABLE = re.compile("[\n\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
@@ -49,11 +53,10 @@ def build_vocabulary(
         min_count: occurrences a type needs.
         max_size: largest number of types kept, the special ones not counted; None for no limit.
     """
-    # A type with a line break cannot stand in a file of one type a line; it is predicted as <UNK>.
     kept = [
         (-int(count), word_type)
         for word_type, count in zip(types, counts, strict=True)
-        if count >= min_count and word_type not in SPECIALS and "\n" not in word_type
+        if count >= min_count and word_type not in SPECIALS and not _UNWRITABLE.search(word_type)
     ]
     kept.sort()
     return Vocabulary((*SPECIALS, *(word_type for _, word_type in kept[:max_size])))

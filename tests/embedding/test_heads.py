@@ -11,7 +11,7 @@ from elmo_cli.embedding.selection import LayerChoice, parse_layers
 from elmo_cli.embedding.write import WhatToWrite, Written, embed_into
 from elmo_cli.errors import Place
 from elmo_cli.reporting import SilentProgress
-from elmo_cli.storage.vectors import JsonlWriter
+from elmo_cli.storage.jsonl_vectors import JsonlWriter
 from elmo_cli.text.sentence import RawJson, Sentence
 
 

@@ -26,7 +26,7 @@ from safetensors.numpy import save_file
 from typer.testing import CliRunner
 
 from elmo_cli.commands.app import app
-from elmo_cli.errors import ConfigError, ModelError, OutputError
+from elmo_cli.errors import ConfigError, ModelError, OutputError, Place
 from elmo_cli.storage.convert import export_model, import_model
 
 WRONG_PAIR = "\n  fix: name the options.json that belongs to these weights"
@@ -155,6 +155,18 @@ def test_a_missing_dataset_is_named(model: ForeignFiles, name: str, message: str
     assert refusal(model.options, model.weights) == f"{model.weights}: {message}"
 
 
+@pytest.mark.parametrize(
+    ("softmax", "message"),
+    [
+        (np.zeros(()), "softmax/W is [], the options ask for [1, 8]" + WRONG_PAIR),
+        (np.zeros((0, 8)), "softmax/W is [0, 8], without any word type"),
+    ],
+)
+def test_a_softmax_of_no_size_is_refused(model: ForeignFiles, softmax: Any, message: str) -> None:  # noqa: ANN401
+    change_datasets(model, lambda datasets: datasets.update({"softmax/W": softmax}))
+    assert refusal(model.options, model.weights) == f"{model.weights}: {message}"
+
+
 def test_weights_that_are_no_numbers_are_refused(model: ForeignFiles) -> None:
     change_datasets(model, lambda datasets: datasets["char_embed"].__setitem__((7, 2), np.nan))
     message = "holds numbers that are not finite, in what becomes token_encoder.embedding.weight"
@@ -177,6 +189,17 @@ def test_without_h5py_an_export_names_the_extra(
     with pytest.raises(ConfigError) as caught:
         export_model(tmp_path / "ours", tmp_path / "theirs", replace=False)
     assert str(caught.value) == MISSING_H5PY
+    assert names(tmp_path) == {"model", "ours"}
+
+
+def test_a_vocabulary_that_cannot_be_read_is_told_as_such(model: ForeignFiles, tmp_path: Path) -> None:
+    import_model([model.folder], tmp_path / "ours", language="en", replace=False)
+    vocabulary = tmp_path / "ours" / "vocab.txt"
+    vocabulary.unlink()
+    vocabulary.symlink_to("/proc/self/mem")  # a regular file that cannot be read from its start
+    with pytest.raises(ModelError) as caught:
+        export_model(tmp_path / "ours", tmp_path / "theirs", replace=False)
+    assert caught.value.where == Place(str(vocabulary))
     assert names(tmp_path) == {"model", "ours"}
 
 

@@ -22,6 +22,7 @@ from foreign_models import (
 )
 
 from elmo_cli.storage.convert import import_model
+from elmo_cli.storage.model_dir import read_config
 
 Damage = Callable[[bytes], bytes]
 
@@ -56,6 +57,17 @@ def model(tmp_path: Path) -> ForeignFiles:
 def test_a_file_that_holds_no_options_is_recognised(model: ForeignFiles, text: str, message: str) -> None:
     model.options.write_text(text)
     assert refusal(model.options, model.weights) == f"{model.options}: {message}"
+
+
+def test_options_deeper_than_a_config_may_be_are_refused(model: ForeignFiles, tmp_path: Path) -> None:
+    def nested(levels: int) -> dict[str, object]:
+        return {} if levels == 0 else {"x": nested(levels - 1)}
+
+    change_options(model, lambda options: options.update(extra=nested(47)))
+    import_model([model.folder], tmp_path / "ours", language="en", replace=False)
+    read_config(tmp_path / "ours")
+    change_options(model, lambda options: options.update(extra=nested(48)))
+    assert refusal(model.folder) == f"{model.options}: is nested too deeply"
 
 
 def test_options_that_are_not_utf_8_are_refused(model: ForeignFiles) -> None:
@@ -195,6 +207,16 @@ def test_a_zip_of_two_models_asks_which(model: ForeignFiles, tmp_path: Path) -> 
             content.write(model.options, f"{folder}/options.json")
     message = f"{archive}: holds several weights: model.hdf5, model.hdf5"
     assert refusal(archive) == f"{message}\n  fix: name one of them and its options.json"
+
+
+def test_a_zip_of_two_vocabularies_asks_which(model: ForeignFiles, tmp_path: Path) -> None:
+    archive = tmp_path / "model.zip"
+    with zipfile.ZipFile(archive, "w") as content:
+        content.write(model.weights, "model.hdf5")
+        content.write(model.options, "options.json")
+        for folder in ("a", "b"):
+            content.write(model.folder / "vocab.txt", f"{folder}/vocab.txt")
+    assert refusal(archive) == f"{archive}: holds several vocabularies called vocab.txt\n  fix: name one of them"
 
 
 @pytest.mark.parametrize("prefix", ["../../", "{outside}/", "..\\..\\", "model/../../", "./.././"])

@@ -20,6 +20,7 @@ from elmo_cli.commands.app import app
 from elmo_cli.config import PRESETS, preset
 from elmo_cli.errors import ModelError
 from elmo_cli.storage.convert import import_model
+from elmo_cli.storage.model_card import model_card
 from elmo_cli.storage.model_dir import ModelConfig, write_config
 from elmo_cli.storage.model_info import model_info
 from elmo_cli.storage.weights import tensor_shapes
@@ -131,6 +132,33 @@ def test_a_model_without_a_softmax_says_so(tmp_path: Path) -> None:
     write_hollow_weights(tmp_path / "model.safetensors", tensor_shapes(config.bilm, None))
     rows = dict(model_info(tmp_path).rows())
     assert (rows["softmax"], rows["vocabulary"], rows["tokenizer"]) == ("none", "none", "not recorded")
+    assert (rows["LSTM"], rows[""]) == (
+        "2 layers of 64 cells projected to 32",
+        "states clipped at 3.0, skip connections on",
+    )
+
+
+@pytest.mark.parametrize(
+    ("cell_clip", "clips"), [(None, "nothing clipped"), (3.0, "cells clipped at 3.0")], ids=["none", "cells"]
+)
+def test_what_is_not_projected_is_neither_said_to_be_nor_clipped(
+    tmp_path: Path, cell_clip: float | None, clips: str
+) -> None:
+    lstm = replace(preset("tiny").lstm, projection_dim=64, cell_clip=cell_clip)
+    config = ModelConfig(replace(preset("tiny"), lstm=lstm))
+    write_config(tmp_path, config)
+    write_hollow_weights(tmp_path / "model.safetensors", tensor_shapes(config.bilm, None))
+    rows = dict(model_info(tmp_path).rows())
+    assert (rows["LSTM"], rows[""]) == ("2 layers of 64 cells", f"{clips}, skip connections on")
+    assert "| LSTM | 64 cells, 2 layers a direction |" in model_card("m", config)
+
+
+def test_the_card_of_a_model_holds_any_name(tmp_path: Path) -> None:
+    corpora = [{"name": "a|b\n# c.txt", "size": 1, "sha256": "0"}]
+    training = {"text_tokens": 1, "tokens_read": 1, "steps": 1, "seconds": 1.0}
+    card = model_card("my model", ModelConfig(preset("tiny"), provenance={"training": training, "corpora": corpora}))
+    assert r"| a\|b\n# c.txt | 1 | `0` |" in card.split("\n")
+    assert "elmo embed text.txt -m 'my model' > vectors.npy" in card
 
 
 def test_weights_of_float16_are_told(folder: Path) -> None:

@@ -72,6 +72,14 @@ def test_an_unknown_name_that_resembles_none_asks_for_a_choice() -> None:
     assert message_of("xyz") == message
 
 
+@pytest.mark.parametrize("name", ["a" * 300, "a" * 5_000])
+def test_a_name_longer_than_any_file_has_names_no_model(name: str) -> None:
+    make_model("models/harbour")
+    assert message_of(name) == f"no model {name!r}; there are: harbour\n  fix: name one of them, or a folder"
+    assert message_of(f"./{name}") == f"./{name}: no such folder\n  fix: name the folder that holds config.json"
+    assert new_model_folder(name) == Path("models") / name
+
+
 def test_where_there_is_no_model_at_all_the_way_to_one_is_told() -> None:
     assert message_of("small-en") == (
         "no model 'small-en'; there is none yet\n  fix: train one with `elmo train`, or name the folder of one"

@@ -1,5 +1,6 @@
 """Event files: what TensorBoard's own reader finds in them, and, without it, the checksums and bytes of the format."""
 
+import math
 import struct
 from pathlib import Path
 from typing import Any
@@ -64,6 +65,13 @@ def test_tensorboard_reads_the_scalars_of_a_resumed_run(tmp_path: Path) -> None:
         "heldout/forward": [(2, 30.5)],
         "heldout/backward": [(2, 31.25)],
     }
+
+
+def test_a_perplexity_beyond_float32_is_infinite(tmp_path: Path) -> None:
+    EventWriter(tmp_path, first_step=1).add({"step": 1, "heldout": {"both": 1e40, "forward": -1e40}})
+    (path,) = tmp_path.iterdir()
+    assert struct.pack("<f", math.inf) in path.read_bytes()
+    assert struct.pack("<f", -math.inf) in path.read_bytes()
 
 
 def test_a_run_writes_its_metrics_as_events_when_asked(tmp_path: Path) -> None:

@@ -103,6 +103,20 @@ def test_a_table_is_written_group_by_group(name: str, monkeypatch: pytest.Monkey
     assert arrow_table(name, found).equals(arrow_table(name, _whole(name, content)))
 
 
+@pytest.mark.parametrize("name", ["parquet", "arrow"])
+@pytest.mark.parametrize("pooled", [False, True])
+def test_the_text_of_a_group_counts_too(name: str, pooled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    content = sentences((4,), pooled=pooled, lines=["x" * 1_000] * 4)
+    monkeypatch.setattr(arrow_vectors, "_GROUP_BYTES", 2_000)
+    found = pa.BufferReader(written(form(name, pooled=pooled), content))
+    groups = (
+        pa.parquet.ParquetFile(found).num_row_groups
+        if name == "parquet"
+        else pa.ipc.open_file(found).num_record_batches
+    )
+    assert groups == 2
+
+
 def _whole(name: str, content: Sentences) -> bytes:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(arrow_vectors, "_GROUP_BYTES", 1 << 30)

@@ -4,6 +4,8 @@ import bz2
 import io
 import json
 import os
+import shutil
+import subprocess
 import sys
 import threading
 from collections import Counter
@@ -196,6 +198,53 @@ def test_a_cache_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
         f"{cache}: cannot write the prepared corpus: Not a directory\n"
         "  fix: make room there, or set ELMO_CACHE to a folder that can be written"
     )
+
+
+def test_a_disk_that_fills_up_is_told_at_whatever_file(tmp_path: Path) -> None:
+    """By limits of a file's size: of tokens.raw and tokens.npy, and then of the larger files behind them."""
+    script = """
+import resource, sys
+from pathlib import Path
+from elmo_cli.errors import OutputError
+from elmo_cli.reporting import SilentReporter
+from elmo_cli.text.prepare import prepare_corpus
+from elmo_cli.text.reader import TextOptions
+source, cache, limit = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
+resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+try:
+    prepare_corpus([source], TextOptions("tokens"), cache=cache, workers=1, reporter=SilentReporter())
+except OutputError as error:
+    print(error.message)
+"""
+    source = file_of(tmp_path, "\n" * 10_000 + "a b " * 5_000)
+    for limit in (39_999, 40_000, 80_000):  # the tokens take 40,000 bytes, the ends of the sentences 80,008
+        command = [sys.executable, "-c", script, str(source), str(tmp_path / "cache"), str(limit)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stdout) == (0, "cannot write the prepared corpus: File too large\n"), done.stderr
+        assert list((tmp_path / "cache").iterdir()) == []
+
+
+def test_two_processes_may_prepare_the_same_corpus(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replace = os.replace
+
+    def late(building: Path, final: Path) -> None:
+        shutil.copytree(building, final)  # the other one is done first
+        replace(building, final)
+
+    monkeypatch.setattr(os, "replace", late)
+    corpus = prepared(cache, file_of(tmp_path, TEXT))
+    assert sentences_of(corpus)[0] == ["the", "cat", "sat"]
+    assert list(cache.iterdir()) == [corpus.folder]
+
+
+def test_a_file_named_twice_is_not_read_again(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = file_of(tmp_path, "a\n")
+    corpus = prepared(cache, source, source)
+    assert sentences_of(corpus) == [["a"], ["a"]]
+    monkeypatch.setattr(prepare, "_build", fail)
+    assert prepared(cache, source, source).folder == corpus.folder
 
 
 def test_a_file_name_need_not_be_utf_8(cache: Path, tmp_path: Path) -> None:

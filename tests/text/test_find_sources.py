@@ -97,6 +97,27 @@ def test_a_missing_file_without_neighbour_is_an_error(
     assert message(error) == f"{name}: no such file or folder\n  fix: {fix}"
 
 
+@pytest.mark.parametrize("argument", ["gone.txt", "*.txt"])
+def test_a_link_to_nothing_is_told_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, argument: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "gone.txt").symlink_to("no/where.txt")
+    with pytest.raises(DataError) as error:
+        find_sources([argument], TEXT)
+    assert message(error) == ("gone.txt: is a link to no/where.txt, which is not there\n  fix: mend or remove the link")
+
+
+def test_a_folder_that_may_not_be_listed_is_not_said_to_be_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: str) -> list[str]:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+
+    monkeypatch.setattr(sources.os, "listdir", refuse)
+    with pytest.raises(DataError) as error:
+        find_sources([str(tmp_path / "a.txt")], TEXT)
+    assert error.value.fix == "check the name"
+
+
 def test_an_empty_name_is_an_error() -> None:
     with pytest.raises(DataError) as error:
         find_sources([""], TEXT)

@@ -111,6 +111,16 @@ def test_a_damaged_stream_is_an_error(write: Write, kind: str) -> None:
     assert error_of(source) == f"{source}: the {kind} stream is damaged\n  fix: copy or download the file again"
 
 
+def test_a_window_of_zstd_that_needs_too_much_memory_is_no_damage(write: Write) -> None:
+    parameters = zstandard.ZstdCompressionParameters(window_log=30, enable_ldm=True)
+    compressor = zstandard.ZstdCompressor(compression_params=parameters).compressobj()
+    source = write(compressor.compress(b"a\n") + compressor.flush())
+    assert error_of(source) == (
+        f"{source}: the zstd stream asks for a window of more than 128 MB\n"
+        "  fix: compress it again without --long, or unpack it: zstd -d --long=31"
+    )
+
+
 def test_other_bytes_behind_a_stream_are_damage(write: Write) -> None:
     source = write(gzip.compress(b"a\n") + b"more text\n")
     assert error_of(source).startswith(f"{source}: the gzip stream is damaged\n")

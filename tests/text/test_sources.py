@@ -126,6 +126,21 @@ def test_closed_standard_input_is_an_error(monkeypatch: pytest.MonkeyPatch) -> N
     assert message(error) == "<stdin>: standard input is closed\n  fix: pipe text in, or name a file"
 
 
+def test_a_pipe_that_does_not_block_is_read_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As one that another program has made so; "nothing yet" is not the end."""
+    reading, writing = os.pipe()
+    os.set_blocking(reading, False)
+    with open(reading, encoding="utf-8") as stdin, open(writing, "wb", buffering=0) as writer:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        writer.write(b"one\ntw")
+        lines = read_lines("-")
+        assert next(lines).text == "one"
+        later = threading.Timer(0.2, lambda: (writer.write(b"o\nthree"), writer.close()))
+        later.start()
+        assert [line.text for line in lines] == ["two", "three"]
+        later.join()
+
+
 def test_the_first_line_of_a_pipe_comes_before_the_pipe_ends(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)

@@ -46,8 +46,9 @@ def test_special_types_in_the_text_stand_only_once() -> None:
     assert build({"<S>": 7, "a": 3, "<UNK>": 5, "</S>": 6}) == (*SPECIALS, "a")
 
 
-def test_a_type_with_a_line_feed_has_no_place_in_a_file_of_one_type_a_line() -> None:
-    assert build({"a\nb": 7, "c": 1})[3:] == ("c",)
+@pytest.mark.parametrize("odd", ["a\nb", "\ud800", "é\udfff"])
+def test_a_type_that_utf_8_or_a_line_cannot_hold_is_left_out(odd: str) -> None:
+    assert build({odd: 7, "c": 1})[3:] == ("c",)
 
 
 def test_types_outside_get_the_id_of_the_unknown() -> None:

@@ -1,6 +1,5 @@
-"""Vectors as JSON Lines, and the table of tokens beside them."""
+"""Vectors as JSON Lines."""
 
-import csv
 import io
 import json
 import os
@@ -11,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from elmo_cli.errors import DataError, ModelError
-from elmo_cli.storage.vectors import JsonlWriter, TokenTableWriter
+from elmo_cli.storage.jsonl_vectors import JsonlWriter
 
 
 def jsonl(head: dict[str, object], vectors: np.ndarray, **options: object) -> str:
@@ -90,46 +89,3 @@ def test_lines_are_handed_on_when_asked_for() -> None:
         writer.write({"id": 1}, np.ones((1, 1), np.float32))
         writer.flush()
         assert reader.read(1000) == b'{"id": 1, "vectors": [[1]]}\n'
-
-
-def test_a_table_has_a_row_for_each_token() -> None:
-    stream = io.BytesIO()
-    table = TokenTableWriter(stream)
-    table.write(1, ["No", "."], [(1, 0, 2), (1, 2, 3)])
-    table.write(2, [], [])
-    table.write(3, ["é"], [(3, None, None)])
-    assert stream.getvalue().decode() == (
-        "line\tsentence\ttoken\tstart\tend\ttext\n1\t1\t1\t0\t2\tNo\n1\t1\t2\t2\t3\t.\n3\t3\t1\t\t\té\n"
-    )
-
-
-def test_a_pooled_sentence_has_one_row() -> None:
-    stream = io.BytesIO()
-    TokenTableWriter(stream).write_pooled(4, 5, "a\tb")
-    assert stream.getvalue().splitlines()[1] == b"4\t5\t\t\t\ta\\tb"
-
-
-def test_what_would_break_a_row_is_escaped() -> None:
-    stream = io.BytesIO()
-    TokenTableWriter(stream).write(1, ["a\tb\nc\rd\\n\ud800"], [(1, None, None)])
-    assert stream.getvalue().splitlines()[1] == b"1\t1\t1\t\t\ta\\tb\\nc\\rd\\\\n\\ud800"
-
-
-@settings(deadline=None)
-@given(st.lists(st.text(), max_size=5))
-def test_a_table_reads_back_without_quoting(tokens: list[str]) -> None:
-    stream = io.BytesIO()
-    TokenTableWriter(stream).write(1, tokens, [(1, None, None)] * len(tokens))
-    text = io.StringIO(stream.getvalue().decode(), newline="")
-    rows = list(csv.DictReader(text, delimiter="\t", quoting=csv.QUOTE_NONE))
-    plain = [
-        row["text"].replace(r"\\", "\0\0").replace(r"\t", "\t").replace(r"\n", "\n").replace(r"\r", "\r")
-        for row in rows
-    ]
-    assert [text.replace("\0\0", "\\") for text in plain] == [token.replace("\0\0", "\\") for token in tokens]
-    assert [row["token"] for row in rows] == [str(number + 1) for number in range(len(tokens))]
-
-
-def test_as_many_offsets_as_tokens_are_needed() -> None:
-    with pytest.raises(ValueError, match="zip"):
-        TokenTableWriter(io.BytesIO()).write(1, ["a", "b"], [(1, 0, 1)])

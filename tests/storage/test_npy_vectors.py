@@ -16,7 +16,8 @@ from hypothesis.extra import numpy as arrays
 from elmo_cli.config import DType
 from elmo_cli.errors import ModelError, OutputError
 from elmo_cli.storage.files import whole_file
-from elmo_cli.storage.vectors import ByteStream, NpyWriter
+from elmo_cli.storage.late_header import ByteStream
+from elmo_cli.storage.npy_vectors import NpyWriter
 
 ROWS = np.arange(12, dtype=np.float32).reshape(4, 3) / 7
 FINITE = {
@@ -27,7 +28,7 @@ FINITE = {
 WRITE_TO_STDOUT = """
 import sys
 import numpy as np
-from elmo_cli.storage.vectors import NpyWriter
+from elmo_cli.storage.npy_vectors import NpyWriter
 with NpyWriter(sys.stdout.buffer, (3,)) as writer:
     for row in np.arange(12, dtype=np.float32).reshape(4, 3) / 7:
         writer.add(row[None])
@@ -200,7 +201,7 @@ import os, signal, sys
 from pathlib import Path
 import numpy as np
 from elmo_cli.storage.files import whole_file
-from elmo_cli.storage.vectors import NpyWriter
+from elmo_cli.storage.npy_vectors import NpyWriter
 with whole_file(Path(sys.argv[1])) as stream, NpyWriter(stream, (3,)) as writer:
     writer.add(np.zeros((4, 3), np.float32))
     writer.flush()
@@ -221,7 +222,7 @@ from pathlib import Path
 import numpy as np
 from elmo_cli.errors import OutputError
 from elmo_cli.storage.files import whole_file
-from elmo_cli.storage.vectors import NpyWriter
+from elmo_cli.storage.npy_vectors import NpyWriter
 resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
 try:
     with whole_file(Path(sys.argv[1])) as stream, NpyWriter(stream, (100,)) as writer:
@@ -241,7 +242,7 @@ def test_a_full_temporary_folder_is_reported_with_the_variable_that_moves_it() -
 import resource, sys
 import numpy as np
 from elmo_cli.errors import OutputError
-from elmo_cli.storage.vectors import NpyWriter
+from elmo_cli.storage.npy_vectors import NpyWriter
 resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
 try:
     with NpyWriter(sys.stdout.buffer, (100,)) as writer:
