@@ -159,9 +159,8 @@ class IndexWork:
 def add_graphs(output: Path, reporter: Reporter) -> None:
     """Make the approximate index of an index and say how good it is."""
     from elmo_cli.neighbors.approximate import add_approximate
-    from elmo_cli.neighbors.index import Index
 
-    for layer, recall in add_approximate(Index(output), seed=_SEED, reporter=reporter).items():
+    for layer, recall in add_approximate(output, seed=_SEED, reporter=reporter).items():
         reporter.note(f"approximate index of layer {layer}: finds {recall:.1%} of the 10 nearest, of 100 tokens")
 
 

@@ -18,8 +18,8 @@ from elmo_cli.storage.tables import escaped, utf8
 if TYPE_CHECKING:
     from elmo_cli.neighbors.concordance import ConcordanceLine, Hit
     from elmo_cli.neighbors.index_info import ModelMark
+    from elmo_cli.neighbors.nearest_types import NearType
     from elmo_cli.neighbors.query import Query
-    from elmo_cli.neighbors.static import NearType
 
 FORMATS: Final = ("text", "tsv", "jsonl")
 HIT_COLUMNS: Final = ("rank", "score", "word", "file", "line", "token", "text")

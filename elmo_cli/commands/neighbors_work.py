@@ -218,8 +218,8 @@ def _occurrences(
 
 def static_neighbors(source: Source, word: str, count: int, answer: Answer) -> None:
     """Find the corpus's words that are nearest to a word without a sentence, and write them."""
+    from elmo_cli.neighbors.nearest_types import nearest_types
     from elmo_cli.neighbors.query import type_vector
-    from elmo_cli.neighbors.static import nearest_types
 
     with source.opened(None, spelling=True) as index:
         found = nearest_types(index, word, type_vector(word, source.model.embedder), count=count)

@@ -68,7 +68,7 @@ def stream_rows(stream: ByteStream, name: str) -> LayerRows:
         read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
         found, by_columns, dtype = read(stream)
     shape = _checked_shape(found, dtype, place)
-    if by_columns and min(shape) > 1:
+    if by_columns and sum(size > 1 for size in shape) > 1:  # else both orders are one
         raise DataError("the array is in Fortran order", where=place, fix="name it as a file in place of a pipe")
     return LayerRows(name, shape, _pieces_of_stream(stream, shape, dtype, place))
 
@@ -143,7 +143,8 @@ def mixed_pieces(rows: LayerRows, weights: MixWeights) -> Iterator[NDArray[np.fl
     done = 0
     for piece in rows.pieces:
         with np.errstate(over="ignore"):  # what is too large for float32 is told below
-            layers = torch.from_numpy(np.ascontiguousarray(piece.transpose(1, 0, 2), dtype=np.float32))
+            # A copy, as torch warns of arrays that may not be written.
+            layers = torch.from_numpy(np.array(piece.transpose(1, 0, 2), dtype=np.float32, order="C"))
         mixed: NDArray[np.float32] = mix_layers(layers, weights).numpy()
         wrong = np.flatnonzero(~np.isfinite(mixed).all(axis=1))
         if len(wrong):

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
@@ -15,9 +16,6 @@ from elmo_cli.storage.fingerprints import fingerprint
 from elmo_cli.storage.mix_file import EncoderIdentity
 from elmo_cli.storage.model_dir import WEIGHTS_FILE, ModelConfig
 from elmo_cli.storage.weights import load_bilm
-
-if TYPE_CHECKING:
-    import torch
 
 
 @runtime_checkable  # the types of arguments are checked in tests
@@ -68,7 +66,7 @@ def bilm_identity(folder: Path, config: ModelConfig, source: str) -> EncoderIden
 
 
 def load_bilm_encoder(
-    folder: Path, config: ModelConfig, identity: EncoderIdentity, device: "torch.device", reporter: Reporter
+    folder: Path, config: ModelConfig, identity: EncoderIdentity, device: torch.device, reporter: Reporter
 ) -> BilmEncoder:
     """Return a model as an encoder.
 

@@ -43,8 +43,13 @@ def figure_svg(columns: Sequence[Column]) -> str:
         for layer, weight in enumerate(weights):
             parts += _cell(x, _TOP + height * (rows - 1 - layer), weight, len(weights))
         place = f"translate({x + width / 2:g} {_TOP + height * rows + 16}) rotate(30)"
-        parts.append(f'<text transform="{place}">{escape(title)}</text>')
+        parts.append(f'<text transform="{place}">{escape(_shown(title))}</text>')
     return "\n".join([*parts, "</svg>"]) + "\n"
+
+
+def _shown(title: str) -> str:
+    """Return a title without what XML may not hold: a file's name may have any character."""
+    return "".join(character if character.isprintable() else "\ufffd" for character in title)
 
 
 def _cell(x: float, y: float, weight: float, layer_count: int) -> list[str]:
@@ -99,7 +104,8 @@ def figure_png(columns: Sequence[Column]) -> bytes:
             ink = "white" if weight > 0.55 else "black"
             axes.text(number, layer + 0.5, f"{weight:.2f}", ha="center", va="center", color=ink, fontsize=8, bbox=box)
     axes.set_yticks([layer + 0.5 for layer in range(rows)], [layer_name(layer) for layer in range(rows)])
-    axes.set_xticks(range(len(columns)), [title for title, _ in columns], rotation=30, ha="right")
+    titles = [_shown(title).replace("$", r"\$") for title, _ in columns]  # else formulas, as matplotlib reads them
+    axes.set_xticks(range(len(columns)), titles, rotation=30, ha="right")
     axes.tick_params(length=0)
     axes.set_frame_on(False)
     stream = io.BytesIO()

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from elmo_cli.errors import ConfigError, DataError
-from elmo_cli.mixing.labelled import SENTENCE, TOKEN, label_key, label_span, row_blocks, row_sentences
+from elmo_cli.mixing.labelled import SENTENCE, TOKEN, label_key, label_span, row_blocks, row_sentences, tsv_cells
 from elmo_cli.mixing.layouts import Layout, Opened
 from elmo_cli.reporting import Reporter, counted
 from elmo_cli.storage.tables import escaped
@@ -183,8 +183,9 @@ def _with_label(row: Line, label: str, layout: Layout, columns: int) -> str:
             where=row.place,
             fix=f"choose --label-column {count + 1}",
         )
-    gap = "\t" if "\t" in row.text or " " not in row.text.strip() else " "
-    return row.text.rstrip() + gap + label
+    gap = "\t" if "\t" in row.text or " " not in row.text.strip(" ") else " "
+    # Empty columns at the end count, and stay, where the label's column is told. U+00A0 and U+3000 may be a token.
+    return row.text.rstrip(" \t" if layout.label_number is None else " ") + gap + label
 
 
 def _tsv_slots(text: Opened, layout: Layout, tokenizer: Tokenizer | None) -> Iterator[Slot]:
@@ -200,9 +201,8 @@ def _tsv_slots(text: Opened, layout: Layout, tokenizer: Tokenizer | None) -> Ite
 
 def _tsv_cells(line: Line, layout: Layout) -> list[str]:
     """Return the cells of a row; a row that is only a text gets an empty cell for its label."""
-    usual = layout.column is None and layout.label_column is None
-    cells = line.text.split("\t", 1) if usual else line.text.split("\t")
-    if usual and len(cells) == 1:
+    cells = tsv_cells(line, layout)
+    if layout.is_usual and len(cells) == 1:
         return ["", *cells]
     if len(cells) < layout.text_column:
         message = f"the row has {counted(len(cells), 'column')}, the text stands in {layout.text_column}"
@@ -225,16 +225,10 @@ def _json_slots(
     text: Opened, layout: Layout, unit: str, tokenizer: Tokenizer | None, *, as_json: bool
 ) -> Iterator[Slot]:
     for block in blocks(text.lines, None):
-        sentences = sentences_of_block(block, mode="jsonl", tokenizer=_required(tokenizer))
+        sentences = sentences_of_block(block, mode="jsonl", tokenizer=tokenizer)
         for line, sentence in zip(block, sentences, strict=True):
             is_blank = not line.text.strip()
             yield _as_it_is([line]) if is_blank else _json_slot(line, sentence, layout, unit, as_json=as_json)
-
-
-def _required(tokenizer: Tokenizer | None) -> Tokenizer:
-    if tokenizer is None:
-        raise ValueError("this layout needs a tokenizer")
-    return tokenizer
 
 
 def _json_slot(line: Line, sentence: Sentence, layout: Layout, unit: str, *, as_json: bool) -> Slot:

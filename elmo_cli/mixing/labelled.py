@@ -120,16 +120,10 @@ def read_examples(text: Opened, layout: Layout, tokenizer: Tokenizer | None) -> 
         ConfigError: the label is looked for in the column of the token.
     """
     if layout.mode == "tsv":
-        return _tsv_examples(text, layout, _required(tokenizer))
+        return _tsv_examples(text, layout, tokenizer)
     if layout.mode == "jsonl":
-        return _json_examples(text, layout, _required(tokenizer))
+        return _json_examples(text, layout, tokenizer)
     return _row_examples(text, layout)
-
-
-def _required(tokenizer: Tokenizer | None) -> Tokenizer:
-    if tokenizer is None:
-        raise ValueError("this layout needs a tokenizer")
-    return tokenizer
 
 
 def row_blocks(text: Opened) -> Iterator[list[Line]]:
@@ -203,7 +197,7 @@ def _label_of(row: Line, layout: Layout) -> str:
     raise DataError(message, where=row.place, fix="part the columns by tabs or spaces, or choose --label-column")
 
 
-def _tsv_examples(text: Opened, layout: Layout, tokenizer: Tokenizer) -> Iterator[Example]:
+def _tsv_examples(text: Opened, layout: Layout, tokenizer: Tokenizer | None) -> Iterator[Example]:
     rows: list[tuple[Line, str]] = []
     for line in text.lines:
         if line.text.strip():
@@ -215,20 +209,24 @@ def _tsv_examples(text: Opened, layout: Layout, tokenizer: Tokenizer) -> Iterato
     yield from _examples_of_rows(rows, tokenizer)
 
 
-def _examples_of_rows(rows: Sequence[tuple[Line, str]], tokenizer: Tokenizer) -> Iterator[Example]:
+def _examples_of_rows(rows: Sequence[tuple[Line, str]], tokenizer: Tokenizer | None) -> Iterator[Example]:
     sentences = sentences_of_block([line for line, _ in rows], mode="lines", tokenizer=tokenizer)
     for sentence, (_, label) in zip(sentences, rows, strict=True):
         yield Example(sentence.tokens, (label,), SENTENCE, sentence.place)
 
 
+def tsv_cells(line: Line, layout: Layout) -> list[str]:
+    """Return the cells of a row. In the usual layout there are two, as all behind the first tab is the text."""
+    return line.text.split("\t", 1 if layout.is_usual else -1)
+
+
 def split_tsv(line: Line, layout: Layout) -> tuple[str, str]:
-    """Return label and text of a row. In the usual layout, all behind the first tab is the text.
+    """Return label and text of a row.
 
     Raises:
         DataError: there are too few columns, or no label.
     """
-    usual = layout.column is None and layout.label_column is None
-    cells = line.text.split("\t", 1) if usual else line.text.split("\t")
+    cells = tsv_cells(line, layout)
     label_number = layout.label_number or 1
     needed = max(label_number, layout.text_column)
     if len(cells) < needed:
@@ -241,7 +239,7 @@ def split_tsv(line: Line, layout: Layout) -> tuple[str, str]:
     return label, cells[layout.text_column - 1]
 
 
-def _json_examples(text: Opened, layout: Layout, tokenizer: Tokenizer) -> Iterator[Example]:
+def _json_examples(text: Opened, layout: Layout, tokenizer: Tokenizer | None) -> Iterator[Example]:
     for block in blocks(text.lines, None):
         sentences = sentences_of_block(block, mode="jsonl", tokenizer=tokenizer)
         for line, sentence in zip(block, sentences, strict=True):

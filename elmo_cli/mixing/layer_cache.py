@@ -21,10 +21,12 @@ from elmo_cli.reporting import Reporter
 from elmo_cli.storage.files import make_folder, whole_file
 from elmo_cli.storage.mix_file import EncoderIdentity
 from elmo_cli.storage.npy_vectors import NpyWriter
+from elmo_cli.storage.pruning import mark_used, prune
 from elmo_cli.storage.tables import utf8
 from elmo_cli.text.corpus import NPY_ERRORS
 
 _FORMAT = 1  # of the files; in their names
+_SUFFIX = ".npy"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,8 @@ class LayerCache:
     """Where layers are kept.
 
     Attributes:
-        folder: holds a file for each encoder and text; None to keep nothing beyond the process.
+        folder: holds a file for each encoder and text, and is kept small as `prune` tells; None to keep nothing beyond
+            the process.
         dtype: of the numbers on the disk.
         reporter: told about progress.
     """
@@ -80,8 +83,8 @@ class LayerCache:
         shape = (int(starts[-1]), encoder.identity.layer_count, encoder.identity.dim)
         if self.folder is None:
             return StoredLayers(self._computed_aside(encoder, sentences, shape, title), starts)
-        path = self.folder / f"{_key(encoder.identity, sentences, self.dtype)}.npy"
-        rows = _open(path, shape, self.dtype)
+        path = self.folder / f"{_key(encoder.identity, sentences, self.dtype)}{_SUFFIX}"
+        rows = _open(path, shape, self.dtype) if mark_used(path) else None
         if rows is None:
             try:
                 self._keep(path, encoder, sentences, shape, title)
@@ -106,6 +109,7 @@ class LayerCache:
         with whole_file(path) as stream:
             self.reporter.note(f"keeping the layers of {title} in {path} ({size / 1e6:,.0f} MB; may be deleted)")
             self._compute(encoder, sentences, shape, NpyWriter(stream, shape[1:], self.dtype), title)
+        prune(path.parent, _SUFFIX)
 
     def _computed_aside(
         self, encoder: Encoder, sentences: Sequence[Sequence[str]], shape: tuple[int, ...], title: str

@@ -29,7 +29,8 @@ _FORMS: Final = (
     'or {"tokens": [...], "tags": [...]} or {"text": "...", "label": "..."} (jsonl); else say it: --input '
     + f"{', '.join(LABELLED[:-1])} or {LABELLED[-1]}"
 )
-_NUMBER: Final = re.compile(r"[1-9]\d*(-\d+)?|\d+\.\d+", re.ASCII)
+_ID: Final = re.compile(r"[1-9]\d*(-\d+)?|\d+\.\d+", re.ASCII)  # of CoNLL-U
+_COLUMN: Final = re.compile(r"0*[1-9]\d{0,8}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,18 +51,24 @@ class Layout:
     def __post_init__(self) -> None:
         if self.column is not None and self.mode not in ("conll", "tsv"):
             raise ConfigError(f"--column {self.column} says nothing of --input {self.mode}", fix="leave it out")
-        if self.label_column is None or self.mode == "jsonl":
-            return
-        if self.mode in PLAIN:
+        if self.label_column is not None and self.mode in PLAIN:
             raise ConfigError(f"--label-column says nothing of --input {self.mode}", fix="leave it out")
-        if self.mode == "conllu" and self.label_column.upper() in CONLLU_COLUMNS:
-            return
-        names = f" or one of {', '.join(CONLLU_COLUMNS)}" if self.mode == "conllu" else ""
-        if not self.label_column.isdecimal() or int(self.label_column) < 1:
-            message = f"--label-column {self.label_column!r} is no column of {self.mode}"
+        if self.label_column is not None and self.mode != "jsonl" and not self._is_column(self.label_column):
+            names = f" or one of {', '.join(CONLLU_COLUMNS)}" if self.mode == "conllu" else ""
+            message = f"--label-column {self.label_column!r:.60} is no column of {self.mode}"
             raise ConfigError(message, fix=f"give a number from 1{names}")
-        if int(self.label_column) == self.text_column:
+        if self.label_number == self.text_column:
+            if self.label_column is None:
+                raise ConfigError(f"--column {self.column} is where the label stands", fix="set --label-column, too")
             raise ConfigError(f"--label-column {self.label_column} is where the text stands", fix="choose another one")
+
+    def _is_column(self, name: str) -> bool:
+        return _COLUMN.fullmatch(name) is not None or (self.mode == "conllu" and name.upper() in CONLLU_COLUMNS)
+
+    @property
+    def is_usual(self) -> bool:
+        """Whether nothing is told of the columns."""
+        return self.column is None and self.label_column is None
 
     @property
     def text_column(self) -> int:
@@ -249,7 +256,7 @@ def _mode_of_special(head: Sequence[Line]) -> str | None:
     if rows and rows[0].text.lstrip().startswith("{"):
         return "jsonl"
     cells = [line.text.split("\t") for line in rows]
-    if cells and all(len(row) == len(CONLLU_COLUMNS) and _NUMBER.fullmatch(row[0]) for row in cells):
+    if cells and all(len(row) == len(CONLLU_COLUMNS) and _ID.fullmatch(row[0]) for row in cells):
         return "conllu"
     return None
 

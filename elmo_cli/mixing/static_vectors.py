@@ -106,7 +106,8 @@ class StaticEncoder:
 
 def _numbers(parts: Sequence[str], text: str, place: Place) -> np.ndarray:
     try:
-        found = np.array(parts, dtype=np.float32)
+        with np.errstate(over="ignore"):  # what is too large for float32 is refused below
+            found = np.array(parts, dtype=np.float32)
     except ValueError:
         _refuse(text, len(parts), place)
     if not np.isfinite(found).all():

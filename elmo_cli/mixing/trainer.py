@@ -33,21 +33,6 @@ class DevResult:
         return (self.score, -self.loss) > (other.score, -other.loss)
 
 
-@dataclass(frozen=True, slots=True)
-class Fitted:
-    """What came out.
-
-    Attributes:
-        best: dev score, that of the weights the learner is left with.
-        best_epoch: from 1.
-        epochs: that were run.
-    """
-
-    best: float
-    best_epoch: int
-    epochs: int
-
-
 def fit(
     learner: nn.Module,
     loss: Callable[[Batch], Tensor],
@@ -56,7 +41,7 @@ def fit(
     settings: FitSettings,
     *,
     on_epoch: Callable[[int, float], None],
-) -> Fitted:
+) -> None:
     """Learn until the dev score gets no better, and leave the learner with the weights of its best epoch.
 
     Args:
@@ -97,4 +82,3 @@ def fit(
         raise ValueError("there has to be an epoch")
     learner.load_state_dict(state)
     learner.eval()
-    return Fitted(best.score, best_epoch, epoch)

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from elmo_cli.neighbors.index import Index, Occurrence
+from elmo_cli.neighbors.index import Index, Occurrence, alone
 from elmo_cli.neighbors.index_info import damaged, write_info
 from elmo_cli.neighbors.part import Floats
 from elmo_cli.neighbors.search import BLOCK_ROWS, Scored, Space, all_tokens, search
@@ -20,13 +20,13 @@ _DEPTH: Final = 10  # neighbours of each that should be found
 _LEAST_FETCHED: Final = 64  # of the graph, then compared exactly
 
 
-def add_approximate(index: Index, *, seed: int, reporter: Reporter) -> dict[int, float]:
+def add_approximate(folder: Path, *, seed: int, reporter: Reporter) -> dict[int, float]:
     """Make an approximate index of each layer and measure it.
 
     All vectors go through the memory of this process; a query only maps the file.
 
     Args:
-        index: whose folder takes the files.
+        folder: of an index; it takes the files.
         seed: of the sample of queries.
         reporter: told about progress.
 
@@ -35,26 +35,37 @@ def add_approximate(index: Index, *, seed: int, reporter: Reporter) -> dict[int,
 
     Raises:
         ConfigError: usearch is not installed.
-        OutputError: the files cannot be written.
+        DataError: there is no index, or it is damaged.
+        OutputError: another process is adding to it, or the files cannot be written.
     """
     usearch = usearch_module()
-    names: dict[int, str] = {}
-    for layer in filter(None, index.info.layers):  # layer 0 is compared by types
-        graph = usearch.Index(ndim=index.info.vector_dim, metric="cos", dtype="f16")
-        done = 0
-        with reporter.progress(f"graph of layer {layer}", index.info.rows, "tokens") as progress:
-            for part in index.parts:
-                for start in range(0, part.info.rows, BLOCK_ROWS):
-                    block = part.vectors(layer, slice(start, start + BLOCK_ROWS))
-                    graph.add(np.arange(done, done + len(block), dtype=np.uint64), block)
-                    done += len(block)
-                    progress.update(done)
-        names[layer] = f"approximate-{layer}.usearch"
-        with whole_file(index.folder / names[layer]) as file:
-            file.write(memoryview(graph.save()))
-    index.info = replace(index.info, approximate=names)
-    write_info(index.folder, index.info)
+    with alone(folder):  # else a part that is added meanwhile would be lost from index.json
+        index = Index(folder)
+        names = {layer: f"approximate-{layer}.usearch" for layer in index.info.layers if layer}  # 0 goes by types
+        for layer, name in names.items():
+            graph = _graph(usearch, index, layer, reporter)
+            with whole_file(folder / name) as file:
+                file.write(memoryview(graph.save()))
+        index.info = replace(index.info, approximate=names)
+        write_info(folder, index.info)
     return {layer: _recall(index, layer, seed) for layer in names}
+
+
+def _graph(usearch: Any, index: Index, layer: int, reporter: Reporter) -> Any:  # noqa: ANN401 (usearch has no types)
+    graph = _empty_graph(usearch, index)
+    done = 0
+    with reporter.progress(f"graph of layer {layer}", index.info.rows, "tokens") as progress:
+        for part in index.parts:
+            for start in range(0, part.info.rows, BLOCK_ROWS):
+                block = part.vectors(layer, slice(start, start + BLOCK_ROWS))
+                graph.add(np.arange(done, done + len(block), dtype=np.uint64), block)
+                done += len(block)
+                progress.update(done)
+    return graph
+
+
+def _empty_graph(usearch: Any, index: Index) -> Any:  # noqa: ANN401
+    return usearch.Index(ndim=index.info.vector_dim, metric="cos", dtype="f16")
 
 
 def search_approximate(index: Index, queries: Floats, layer: int, *, count: int) -> list[list[Scored]]:
@@ -74,9 +85,9 @@ def search_approximate(index: Index, queries: Floats, layer: int, *, count: int)
     return found
 
 
-def _open(usearch: Any, path: Path, index: Index) -> Any:  # noqa: ANN401 (usearch has no types)
+def _open(usearch: Any, path: Path, index: Index) -> Any:  # noqa: ANN401
     try:
-        graph = usearch.Index(ndim=index.info.vector_dim, metric="cos", dtype="f16")
+        graph = _empty_graph(usearch, index)
         graph.view(str(path))
     except (RuntimeError, OSError, ValueError) as error:
         raise damaged(index.folder, f"{path.name} cannot be read ({error})") from error
@@ -105,7 +116,7 @@ def _recall(index: Index, layer: int, seed: int) -> float:
     """Return which share of the nearest tokens is found for a sample of tokens."""
     random = np.random.default_rng(seed)
     rows = np.sort(random.choice(index.info.rows, min(_SAMPLE, index.info.rows), replace=False))
-    queries = np.concatenate([block for block in _rows_of(index, rows, layer)])
+    queries = np.concatenate(_vectors_of(index, rows, layer))
     exact = search(index, all_tokens(index), queries, layer, count=_DEPTH, space=Space(index, [], layer))
     near = search_approximate(index, queries, layer, count=_DEPTH)
     # By score: of tokens that are equally near, any will do.
@@ -116,7 +127,7 @@ def _recall(index: Index, layer: int, seed: int) -> float:
     return float(np.mean(found))
 
 
-def _rows_of(index: Index, rows: "np.ndarray[Any, np.dtype[np.int64]]", layer: int) -> Sequence[Floats]:
+def _vectors_of(index: Index, rows: "np.ndarray[Any, np.dtype[np.int64]]", layer: int) -> Sequence[Floats]:
     blocks, first = [], 0
     for part in index.parts:
         blocks.append(part.vectors(layer, rows[(rows >= first) & (rows < first + part.info.rows)] - first))

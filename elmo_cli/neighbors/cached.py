@@ -22,6 +22,7 @@ from elmo_cli.neighbors.matching import Form
 from elmo_cli.neighbors.query import absent
 from elmo_cli.neighbors.selecting import TokenSelection
 from elmo_cli.reporting import Reporter
+from elmo_cli.storage.pruning import mark_used, prune
 from elmo_cli.text.sources import STDIN, display_name
 from elmo_cli.text.workers import SentenceReader
 
@@ -37,7 +38,7 @@ class OnTheFly:
         info: of the index to be, without its parts.
         embedder: returns what computes the vectors; called only if there is something to compute.
         workers: processes that tokenize.
-        cache: folder of such indexes.
+        cache: its folder ``neighbors`` holds such indexes, and is kept small as `prune` tells.
         reporter: told what is done.
     """
 
@@ -65,30 +66,29 @@ class OnTheFly:
         with ExitStack() as leaving:
             if any(_is_stream(source) for source in self.text.sources):
                 folder = Path(leaving.enter_context(tempfile.TemporaryDirectory(prefix="elmo-"))) / "stream.idx"
-                yield self._build(folder, None if forms is None else sorted(set(forms)))
+                yield self._build(folder, forms)
                 return
             digests = [_digest(source) for source in self.text.sources]
-            target, wanted = self._folder(digests, None), None
-            if forms is not None and self._open(target, names) is None:
-                wanted = sorted(set(forms))
-                target = self._folder(digests, wanted)
+            target = self._folder(digests, None)
             index = self._open(target, names)
+            if index is None and forms is not None:
+                target = self._folder(digests, forms)
+                index = self._open(target, names)
             if index is None:
-                target = self._writable(target, leaving)
-                self._build(target, wanted)
-                index = Index(target, names)
+                index = self._build(self._writable(target, leaving), forms)
+                prune(target.parent)
             yield index
 
     def _folder(self, digests: Sequence[str], forms: Sequence[Form] | None) -> Path:
         info = self.info
         reading = {**info.reading.to_json(), "tokenizer": info.reading.options.tokenizer_record()}
-        what = [FORMAT, digests, reading, info.model.fingerprint, info.layers, forms]
+        what = [FORMAT, digests, reading, info.model.fingerprint, info.layers, forms and sorted(set(forms))]
         key = hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()
         return self.cache / "neighbors" / key[:32]
 
     def _open(self, folder: Path, names: Sequence[str]) -> Index | None:
         """Return the index in a folder; None if there is none, or a damaged one, which is made again."""
-        if not folder.is_dir():
+        if not mark_used(folder):
             return None
         try:
             index = Index(folder, names)
@@ -117,7 +117,7 @@ class OnTheFly:
             DataError: there is no token, or none of the words.
         """
         selection = TokenSelection(forms=forms, met=None if forms is None else set())
-        only = None if forms is None else [" ".join(form) for form in forms]
+        only = None if forms is None else [" ".join(form) for form in dict.fromkeys(forms)]
         info = replace(self.info, selection={"only": only})
         with SentenceReader(self.text.reading.options, self.workers) as reader:
             work = Work(self.text, reader, self.embedder(), selection)

@@ -43,10 +43,14 @@ def color(values: Sequence[object]) -> Coloring:
 
 
 def _scaled(numbers: Sequence[float]) -> Coloring:
-    low, high = min(numbers), max(numbers)
-    colors = [_shade((number - low) / (high - low)) for number in numbers]
-    marks = [low, (low + high) / 2, high]
-    return Coloring(tuple(colors), tuple((f"{mark:g}", _shade((mark - low) / (high - low))) for mark in marks))
+    # Halves, as the difference of two numbers may be too large for one.
+    low, high = min(numbers) / 2, max(numbers) / 2
+
+    def shade(number: float) -> str:
+        return _shade((number / 2 - low) / (high - low))
+
+    marks = (2 * low, low + high, 2 * high)
+    return Coloring(tuple(map(shade, numbers)), tuple((f"{mark:g}", shade(mark)) for mark in marks))
 
 
 def _shade(share: float) -> str:

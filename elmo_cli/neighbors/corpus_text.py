@@ -96,6 +96,9 @@ def guess_reading(arguments: Sequence[str], reading: Reading, mode: str | None) 
     """Return how texts are read whose form is not named: by the suffix of the first, ``lines`` where it says nothing.
 
     A ``.tsv`` is a table if its first row has a column ``sentence`` or ``text``.
+
+    Raises:
+        DataError: a ``.tsv`` is missing or cannot be read.
     """
     if mode is not None or reading.text_col is not None:
         return replace(reading, mode=mode or reading.mode)
@@ -105,7 +108,7 @@ def guess_reading(arguments: Sequence[str], reading: Reading, mode: str | None) 
         if name.endswith(SUFFIXES[guess]):
             return replace(reading, mode=guess)
     if name.endswith(_TABLE_SUFFIX):
-        return replace(reading, text_col=_text_column(first))
+        return replace(reading, text_col=_text_column(find_sources([first], (_TABLE_SUFFIX,))[0], reading))
     return reading
 
 
@@ -118,8 +121,8 @@ def _unpacked_name(source: str) -> str:
     return next((source.removesuffix(packed) for packed in PACKED_SUFFIXES if source.endswith(packed)), source)
 
 
-def _text_column(source: str) -> str | None:
-    head = next(iter(read_lines(source)), None)
+def _text_column(source: str, reading: Reading) -> str | None:
+    head = next(read_lines(source, errors=reading.options.errors), None)
     names = head.text.split("\t") if head is not None else []
     return next((name for name in _TEXT_COLUMNS if name in names), None)
 

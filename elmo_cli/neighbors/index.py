@@ -2,7 +2,7 @@
 
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -154,7 +154,7 @@ def append_to_index(folder: Path, work: Callable[[IndexInfo], Work], *, reporter
         DataError: there is no index, the text cannot be read, or holds no token to keep.
     """
     read_info(folder)
-    with _alone(folder):
+    with alone(folder):
         info = read_info(folder)
         name = f"part-{1 + max((_number(part) for part in info.parts), default=0)}"
         building = folder / name
@@ -164,12 +164,19 @@ def append_to_index(folder: Path, work: Callable[[IndexInfo], Work], *, reporter
             part = _build_part(building, info, work(info), reporter)
             # An approximate index knows nothing of the new part.
             write_info(folder, replace(info, parts=(*info.parts, part), approximate={}))
-        except OSError as error:
-            raise output_error(folder, error) from error
-        except BaseException:
-            shutil.rmtree(building, ignore_errors=True)
+        except BaseException as error:
+            _discard(folder, name)
+            if isinstance(error, OSError):
+                raise output_error(folder, error) from error
             raise
     return Index(folder)
+
+
+def _discard(folder: Path, name: str) -> None:
+    """Remove a part that is not whole; one that index.json names already is, and the stop came just behind that."""
+    with suppress(DataError):
+        if all(part.folder != name for part in read_info(folder).parts):
+            shutil.rmtree(folder / name, ignore_errors=True)
 
 
 def _number(part: PartInfo) -> int:
@@ -177,14 +184,20 @@ def _number(part: PartInfo) -> int:
 
 
 @contextmanager
-def _alone(folder: Path) -> Iterator[None]:
+def alone(folder: Path) -> Iterator[None]:
+    """Keep all others from changing an index meanwhile; they may read it.
+
+    Raises:
+        OutputError: another process is changing it, or it cannot be written.
+    """
     try:
-        with (folder / _LOCK).open("w", encoding="utf-8") as file:
-            if not is_free(file, alone=True):
-                raise OutputError(f"another process is adding to {folder}", fix="wait until it is done")
-            yield
-    except PermissionError as error:
+        file = (folder / _LOCK).open("w", encoding="utf-8")
+    except OSError as error:
         raise output_error(folder, error) from error
+    with file:
+        if not is_free(file, alone=True):
+            raise OutputError(f"another process is adding to {folder}", fix="wait until it is done")
+        yield
 
 
 def _build_part(folder: Path, info: IndexInfo, work: Work, reporter: Reporter) -> PartInfo:

@@ -13,8 +13,19 @@ from numpy.typing import NDArray
 
 from elmo_cli.embedding.selection import LayerChoice
 from elmo_cli.embedding.write import SentenceEmbedder
-from elmo_cli.neighbors import part as form
 from elmo_cli.neighbors.index_info import PartInfo
+from elmo_cli.neighbors.part import (
+    ROW,
+    ROWS_FILE,
+    SENTENCES_FILE,
+    STARTS_FILE,
+    TYPE_VECTORS_FILE,
+    TYPES_FILE,
+    layer_file,
+    mark_file,
+    row_sums,
+    sums_file,
+)
 from elmo_cli.neighbors.selecting import TokenSelection
 from elmo_cli.reporting import Progress
 from elmo_cli.storage.npy_vectors import NpyWriter
@@ -39,12 +50,12 @@ class PartWriter:
         self._sentences = self._bytes = self.rows = 0
 
     def __enter__(self) -> "PartWriter":
-        self._rows = self._file(form.ROWS_FILE)
-        self._text = self._file(form.SENTENCES_FILE)
-        self._starts = self._file(form.STARTS_FILE)
-        self._vectors = {layer: self._array(form.layer_file(layer)) for layer in self._layers}
-        self._sums = {layer: self._file(form.sums_file(layer)) for layer in self._layers}
-        self._type_vectors = self._array(form.TYPE_VECTORS_FILE)
+        self._rows = self._file(ROWS_FILE)
+        self._text = self._file(SENTENCES_FILE)
+        self._starts = self._file(STARTS_FILE)
+        self._vectors = {layer: self._array(layer_file(layer)) for layer in self._layers}
+        self._sums = {layer: self._file(sums_file(layer)) for layer in self._layers}
+        self._type_vectors = self._array(TYPE_VECTORS_FILE)
         return self
 
     def __exit__(
@@ -52,7 +63,7 @@ class PartWriter:
     ) -> None:
         if kind is None:
             self._starts.write(np.uint64(self._bytes).tobytes())
-            (self._folder / form.TYPES_FILE).write_text(json.dumps(list(self._types)), encoding="utf-8")
+            (self._folder / TYPES_FILE).write_text(json.dumps(list(self._types)), encoding="utf-8")
         self._open.__exit__(kind, error, trace)
 
     def _file(self, name: str) -> BinaryIO:
@@ -81,14 +92,14 @@ class PartWriter:
                 self._type_vectors.add(vectors[number, layers.index(0)])
             numbers.append(self._types[token])
         places = sentence.positions
-        rows = np.zeros(len(kept), form.ROW)
+        rows = np.zeros(len(kept), ROW)
         rows["type"], rows["sentence"], rows["token"] = numbers, self._sentences, kept
         rows["line"] = [places[number][0] for number in kept]
         self._rows.write(rows.tobytes())
         for layer in self._layers:
             stored = vectors[list(kept), layers.index(layer)].astype(np.float16)
             self._vectors[layer].add(stored)
-            self._sums[layer].write(form.row_sums(stored).tobytes())
+            self._sums[layer].write(row_sums(stored).tobytes())
         line = _json_line(source, sentence)
         self._starts.write(np.uint64(self._bytes).tobytes())
         self._text.write(line)
@@ -98,9 +109,9 @@ class PartWriter:
 
     def info(self, sources: Sequence[str], tokens: int) -> PartInfo:
         """Return what the part holds; to be called when the context has ended."""
-        vectors = {form.layer_file(layer) for layer in self._layers}
+        vectors = {layer_file(layer) for layer in self._layers}
         names = sorted(path.name for path in self._folder.iterdir())
-        files = {name: form.mark_file(self._folder / name, with_sum=name not in vectors) for name in names}
+        files = {name: mark_file(self._folder / name, with_sum=name not in vectors) for name in names}
         return PartInfo(self._folder.name, tuple(sources), self.rows, self._sentences, len(self._types), tokens, files)
 
 

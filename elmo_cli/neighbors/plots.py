@@ -19,6 +19,7 @@ from elmo_cli.storage.files import whole_file, write_text_whole
 SUFFIXES: Final = (".svg", ".html", ".png")
 _SIZE, _MARGIN, _LEGEND = 640, 30, 200  # of the square of points, around it, and beside it, in pixels
 _RADIUS: Final = 4.5
+_NOT_IN_XML: Final = {0xFFFE: "\ufffd", 0xFFFF: "\ufffd"}  # beside what `one_line` replaces
 _LONGEST_NAME: Final = 28  # characters of a name in the legend
 _STYLE: Final = """
 body { font: 15px/1.4 system-ui, sans-serif; margin: 1.5em; color: #222; background: #fff }
@@ -117,15 +118,19 @@ def _drawing(plot: Plot, *, titles: bool) -> list[str]:
     left = _SIZE + 2 * _MARGIN
     for number, (name, color) in enumerate(plot.coloring.legend):
         top = _MARGIN + 10 + 22 * number
-        shown = name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…"
+        shown = _short(name)
         lines.append(f'<circle cx="{left}" cy="{top}" r="6" fill="{color}"/>')
         lines.append(f'<text x="{left + 14}" y="{top + 4}">{_text(shown)}</text>')
     return lines
 
 
+def _short(name: str) -> str:
+    return name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…"
+
+
 def _text(text: str) -> str:
     """Return a text as it may stand in XML and HTML."""
-    return html.escape(one_line(text))
+    return html.escape(one_line(text).translate(_NOT_IN_XML))
 
 
 def _page(plot: Plot) -> str:
@@ -165,7 +170,7 @@ def _write_png(path: Path, plot: Plot) -> None:
     axes.set_xticks([])
     axes.set_yticks([])
     for number, (name, color) in enumerate(plot.coloring.legend):
-        shown = one_line(name).replace("$", r"\$")[:_LONGEST_NAME]
+        shown = _short(one_line(name)).replace("$", r"\$")
         figure.text(0.81, 0.92 - 0.035 * number, "●", color=color)
         figure.text(0.835, 0.92 - 0.035 * number, shown)
     with whole_file(path) as file:

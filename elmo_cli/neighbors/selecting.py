@@ -1,10 +1,10 @@
 """Which tokens of a corpus an index keeps."""
 
 import importlib
+import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from elmo_cli.embedding.selection import is_punctuation
 from elmo_cli.errors import ConfigError, DataError, Place
@@ -80,7 +80,7 @@ def read_word_list(text: str) -> list[str]:
         DataError: the file cannot be read or holds no word.
         ConfigError: what looks like a file is not there.
     """
-    if Path(text).is_file():
+    if os.path.isfile(text):  # of a path it would be an error that a list is longer than a name may be
         words = [line.text.strip() for line in read_lines(text)]
         words = [word for word in words if word]
         if not words:

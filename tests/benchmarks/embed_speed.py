@@ -26,6 +26,7 @@ from elmo_cli.storage.convert import export_model
 
 _OURS, _THEIRS = "elmo", "AllenNLP"
 _BERT = "BERT-base"
+_ONE_BY_ONE = ", a sentence at a time"
 
 Commands = dict[str, tuple[Sequence[object], int]]
 
@@ -47,6 +48,8 @@ def parse_options() -> argparse.Namespace:
     options = parser.parse_args()
     if not options.models and not options.preset:
         parser.error("name a model or a --preset")
+    if options.bert and not options.allennlp_python:
+        parser.error("--bert needs --allennlp-python")
     return options
 
 
@@ -82,12 +85,8 @@ def runs_of(side: dict[str, Contender], options: argparse.Namespace) -> dict[str
         for name in (_THEIRS, _OURS, "elmo, int8"):
             if name in side:
                 run = side[name].run if name == _THEIRS else partial(_afresh, side[name])
-                runs[_single(name)] = partial(run, "one_by_one", tokens=options.one_by_one)
+                runs[name + _ONE_BY_ONE] = partial(run, "one_by_one", tokens=options.one_by_one)
     return runs
-
-
-def _single(name: str) -> str:
-    return f"{name}, a sentence at a time"
 
 
 def _afresh(contender: Contender, task: str, **arguments: object) -> Round:
@@ -97,7 +96,6 @@ def _afresh(contender: Contender, task: str, **arguments: object) -> Round:
 
 
 def print_speeds(results: dict[str, list[Round]], options: argparse.Namespace) -> None:
-    baselines = {True: _single(_THEIRS), False: _THEIRS}
     rows = []
     for name, rounds in results.items():
         cells = [
@@ -105,14 +103,15 @@ def print_speeds(results: dict[str, list[Round]], options: argparse.Namespace) -
             measuring.spread([r.per_cpu_s for r in rounds]),
             measuring.spread([r.per_wall_s for r in rounds]),
         ]
-        baseline = results.get(baselines[name == _single(name.removesuffix(", a sentence at a time"))])
+        baseline = results.get(_THEIRS + _ONE_BY_ONE if name.endswith(_ONE_BY_ONE) else _THEIRS)
         for speed in (lambda r: r.per_cpu_s), (lambda r: r.per_wall_s):
             cells.append(measuring.ratio(rounds, baseline, speed) if baseline else "")
         cores = measuring.spread([r.cpu_s / r.wall_s for r in rounds], ".1f")
         rows.append([*cells, cores, f"{max(r.peak_mb for r in rounds):,.0f}"])
     head = ["contender (one thread, float32 unless said)", "tokens/CPU-s", "tokens/s", "x (CPU)", "x (clock)"]
     measuring.print_table([*head, "cores", "peak MB"], rows)
-    print(f"Median (least-largest) of {options.rounds} rounds; x: times AllenNLP, batch {options.batch}, input order.")
+    compared = f"; x: times AllenNLP, batch {options.batch}, input order" if _THEIRS in results else ""
+    print(f"Median (least-largest) of {options.rounds} rounds{compared}.")
     print("Cores: CPU seconds a second. Where they are fewer than the threads, the clock measured other work as well.")
     if not has_bfloat16():
         print("bfloat16: this processor has no instructions for it, not run.")

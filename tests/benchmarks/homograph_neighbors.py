@@ -4,10 +4,10 @@
     python tests/benchmarks/homograph_neighbors.py elmo_cli/neighbors/demo/senses.tsv -m small-en
 
 The file is a table with a header: a word, its sense, a sentence, and perhaps the byte at which the word starts, in a
-column `start`. Each sentence in turn is the query, all others of the word are the corpus; a figure is the share of the
-nearest five that have the query's sense, averaged over the queries of a word and then over words. Chance is the share
-of the sense among the other sentences. Layer 0 knows no context, so all of a word's occurrences are equally near (but
-for capitals): they are taken in random order.
+column `start`; else its first occurrence counts. Each sentence in turn is the query, all others of the word are the
+corpus; a figure is the share of the nearest five that have the query's sense, averaged over the queries of a word and
+then over words. Chance is the share of the sense among the other sentences. Layer 0 knows no context, so all of a
+word's occurrences are equally near (but for capitals): they are taken in random order.
 """
 
 import argparse
@@ -47,7 +47,7 @@ def index_of(file: str, model: str, target: Path) -> tuple[Index, list[str]]:
     """Return an index of the words of a table, all layers, and the words."""
     folder = find_model(model)
     config = read_config(folder)
-    embedder = elmo_cli.load(model)._embedder
+    embedder = elmo_cli.load(model, device="cpu")._embedder
     text = CorpusText([file], Reading(text_col="sentence", language=config.language))
     words = sorted({str(word_of(sentence.fields)) for _, sentence in text.read(None)})
     layers = tuple(range(config.bilm.layer_count))
@@ -61,19 +61,19 @@ def word_of(fields: Mapping[str, object]) -> object:
 
 
 def senses_of(index: Index, word: str) -> tuple[NDArray[np.int64], list[str]]:
-    """Return the rows of a word's labelled occurrences and their senses."""
-    rows, senses = [], []
+    """Return the rows of a word's labelled occurrences, one a sentence, and their senses."""
+    found: dict[int, tuple[int, str]] = {}
     part = index.parts[0]
     for group in occurrences_of(index, [(word,)], ignore_case=True):
         for row in group.rows if group.rows is not None else ():
-            sentence = part.sentence(int(part.rows[row]["sentence"]))
+            number = int(part.rows[row]["sentence"])
+            sentence = part.sentence(number)
             fields = sentence.fields
             start, _ = sentence.spans[int(part.rows[row]["token"])]
             at = len(sentence.text[:start].encode())
             if word_of(fields) == word and int(fields.get("start", at)) == at:
-                rows.append(int(row))
-                senses.append(str(fields.get("sense", fields.get("wordid"))))
-    return np.array(rows, np.int64), senses
+                found.setdefault(number, (int(row), str(fields.get("sense", fields.get("wordid")))))
+    return np.array([row for row, _ in found.values()], np.int64), [sense for _, sense in found.values()]
 
 
 def shares(index: Index, rows: NDArray[np.int64], senses: list[str], layer: int, **space: bool) -> float:
@@ -84,7 +84,7 @@ def shares(index: Index, rows: NDArray[np.int64], senses: list[str], layer: int,
     scores = np.round(units @ units.T, 6)
     np.fill_diagonal(scores, -np.inf)
     ties = np.random.default_rng(1).random(scores.shape)
-    order = np.lexsort((ties, -scores), axis=1)[:, :NEAREST]
+    order = np.lexsort((ties, -scores), axis=1)[:, : min(NEAREST, len(rows) - 1)]  # the query itself comes last
     labels = np.array(senses)
     return float((labels[order] == labels[:, None]).mean())
 

@@ -68,7 +68,7 @@ def timed(task: Task, **arguments: object) -> Round:
     wall, cpu = time.perf_counter(), time.process_time()
     tokens = task(**arguments)
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-    return Round(tokens, wall, cpu, _peak_mb())
+    return Round(tokens, wall, cpu, peak_mb() or max_rss_mb(resource.getrusage(resource.RUSAGE_SELF)))
 
 
 def _forget_peak() -> None:
@@ -77,12 +77,13 @@ def _forget_peak() -> None:
         Path("/proc/self/clear_refs").write_text("5")
 
 
-def _peak_mb() -> float:
+def peak_mb(process: int | str = "self") -> float | None:
+    """Return the most memory that a process has had resident; None where the system does not tell (all but Linux)."""
     with suppress(OSError):
-        for line in Path("/proc/self/status").read_text().splitlines():
+        for line in Path(f"/proc/{process}/status").read_text().splitlines():
             if line.startswith("VmHWM:"):
                 return int(line.split()[1]) / 1024
-    return max_rss_mb(resource.getrusage(resource.RUSAGE_SELF))
+    return None
 
 
 def max_rss_mb(usage: resource.struct_rusage) -> float:

@@ -15,9 +15,9 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 
+import measuring
 import numpy as np
 
 import elmo_cli
@@ -46,12 +46,14 @@ def main() -> None:
     parser.add_argument("-m", "--model", default="small-en")
     parser.add_argument("--threads", type=int, default=1)
     arguments = parser.parse_args()
+    if not arguments.rows and not arguments.text:
+        parser.error("name --rows or --text")
     with tempfile.TemporaryDirectory() as folder:
         if arguments.text:
             build(Path(folder), arguments.text, arguments.tokens, arguments.model, arguments.threads)
         if arguments.rows:
             query(random_index(Path(folder) / "random.idx", arguments.rows), approximate=arguments.approximate)
-    print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:,.0f} MB")
+    print(f"peak memory {measuring.max_rss_mb(resource.getrusage(resource.RUSAGE_SELF)):,.0f} MB")
 
 
 def build(folder: Path, text: str, tokens: int, model: str, threads: int) -> None:
@@ -61,11 +63,10 @@ def build(folder: Path, text: str, tokens: int, model: str, threads: int) -> Non
     torch.set_num_threads(threads)
     model_folder = find_model(model)
     config = read_config(model_folder)
-    embedder = elmo_cli.load(model)._embedder
+    embedder = elmo_cli.load(model, device="cpu")._embedder
     corpus = CorpusText([text], Reading(language=config.language))
-    sentences = list(islice(corpus.read(None), tokens // 10))
     total, cut = 0, []
-    for number, sentence in sentences:
+    for number, sentence in corpus.read(None):
         if total >= tokens:
             break
         cut.append((number, sentence))
@@ -124,8 +125,9 @@ def query(index: Index, *, approximate: bool) -> None:
     print(f"any token {least(lambda: search(index, all_tokens(index), vectors, 2, count=10, space=space))}")
     if approximate:
         started = time.perf_counter()
-        recall = add_approximate(index, seed=1, reporter=SilentReporter())
+        recall = add_approximate(index.folder, seed=1, reporter=SilentReporter())
         print(f"approximate index in {time.perf_counter() - started:.0f} s, recall {recall[2]:.3f}")
+        index = Index(index.folder)
         print(f"any token, approximately {least(lambda: search_approximate(index, vectors, 2, count=10))}")
 
 

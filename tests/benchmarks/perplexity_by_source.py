@@ -4,8 +4,9 @@
     python tests/benchmarks/perplexity_by_source.py test.txt.xz --docs test.docs.tsv.xz --kneser-ney train-0?.txt.xz
 
 The text has a sentence a line. ``--docs`` is a table, parted by tabs, with the columns ``first_line`` (from 1),
-``lines`` and ``source``. The full softmax predicts tokens and ``</S>`` forward, tokens and ``<S>`` backward; both is
-the geometric mean. Words outside the vocabulary are predicted as ``<UNK>``, by both models.
+``lines`` and ``source``; it tells lines, so --input text, which finds sentences by itself, knows none. The full softmax
+predicts tokens and ``</S>`` forward, tokens and ``<S>`` backward; both is the geometric mean. Words outside the
+vocabulary are predicted as ``<UNK>``, by both models.
 """
 
 import argparse
@@ -88,15 +89,17 @@ def main() -> None:
     parser.add_argument("--input", default="lines", choices=("lines", "text", "tokens"), help="as elmo's --input")
     parser.add_argument("-m", "--model", default="small-en")
     parser.add_argument("--kneser-ney", nargs="+", metavar="TRAIN", default=[], help="training texts of the 5-gram")
-    parser.add_argument("--max-sentences", type=int, help="measure these many, evenly spaced")
+    parser.add_argument("--max-sentences", type=int, help="measure so many at most, evenly spaced")
     parser.add_argument("--threads", type=int, default=1)
     arguments = parser.parse_args()
+    if arguments.docs and arguments.input == "text":
+        parser.error("--docs counts lines, and with --input text a line is no sentence")
     torch.set_num_threads(arguments.threads)
     folder, config, vocabulary = open_model(arguments.model)
     corpus = prepared([arguments.text], config.language, arguments.input)
     count = len(corpus.sentence_ends)
     sources = sources_of_lines(arguments.docs, count) if arguments.docs else [ALL] * count
-    step = max(1, count // arguments.max_sentences) if arguments.max_sentences else 1
+    step = math.ceil(count / arguments.max_sentences) if arguments.max_sentences else 1
     ngram: dict[str, float] = {}
     if arguments.kneser_ney:
         marked = marked_ids(corpus, vocabulary)

@@ -4,7 +4,7 @@ import os
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event, Thread
@@ -19,7 +19,7 @@ class Run:
     Attributes:
         wall_s: from start to end.
         cpu_s: of all its processes.
-        peak_mb: resident memory of its largest process, as the system itself says.
+        peak_mb: most resident memory of its largest process, as the system itself keeps count.
         sum_mb: largest sum of resident memory over its processes, looked at every 20 ms; pages they share are counted
             twice.
         own_mb: largest resident memory of its first process without the pages of files, which the system may take
@@ -44,8 +44,10 @@ def run(command: Sequence[str], output: Path | None = None, log: Path | None = N
         log: takes its standard error; None to let that through.
     """
     start = time.perf_counter()
-    errors = None if log is None else log.open("wb")
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors) as child:
+    with (
+        nullcontext() if log is None else log.open("wb") as errors,
+        subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors) as child,
+    ):
         with _watching(child.pid) as seen:
             _, status, usage = os.wait4(child.pid, 0)
         child.returncode = os.waitstatus_to_exitcode(status)
@@ -53,24 +55,30 @@ def run(command: Sequence[str], output: Path | None = None, log: Path | None = N
         raise SystemExit(f"exit code {child.returncode}: {' '.join(command)}")
     wall = time.perf_counter() - start
     size = output.stat().st_size if output is not None else 0
-    sums, own = zip(*seen, strict=True) if seen else ((0.0,), (0.0,))
+    sums, own, peaks = zip(*seen, strict=True) if seen else ((0.0,), (0.0,), (0.0,))
     cpu = usage.ru_utime + usage.ru_stime
-    return Run(wall, cpu, measuring.max_rss_mb(usage), max(sums), max(own), size)
+    # On Linux the usage begins with the memory of the process that started the command: of this one.
+    return Run(wall, cpu, max(peaks) or measuring.max_rss_mb(usage), max(sums), max(own), size)
 
 
 @contextmanager
-def _watching(pid: int) -> Iterator[list[tuple[float, float]]]:
+def _watching(pid: int) -> Iterator[list[tuple[float, float, float]]]:
     """Collect resident memory in MB, where the system tells (Linux).
 
-    Of a process and all below it together, and of the process alone without the pages of files.
+    Of a process and all below it together; of the process alone without the pages of files; the most that one of them
+    has had so far.
     """
-    seen: list[tuple[float, float]] = []
+    seen: list[tuple[float, float, float]] = []
     over = Event()
 
     def watch() -> None:
-        while not over.wait(0.02):
-            resident = [_resident_mb(member) for member in _family(pid)]
-            seen.append((sum(whole for whole, _ in resident), resident[0][1]))
+        while True:
+            family = _family(pid)
+            resident = [_resident_mb(member) for member in family]
+            most = max(measuring.peak_mb(member) or 0.0 for member in family)
+            seen.append((sum(whole for whole, _ in resident), resident[0][1], most))
+            if over.wait(0.02):
+                return
 
     thread = Thread(target=watch)
     thread.start()

@@ -98,9 +98,9 @@ def _shaped(values: dict[str, Any], base: str) -> dict[str, Any]:
     """Make a preset of the trial's shape, if it has one of its own, and return the trial's other settings."""
     names = {"cells": "cell_dim", "projection": "projection_dim"}
     shape = {names[name]: value for name, value in values.items() if name in names}
-    factor = values.get("filters", 1)
-    if not shape and factor == 1:
+    if not shape and "filters" not in values:
         return values
+    factor = values.get("filters", 1)
     cnn, lstm = PRESETS[base].char_cnn, PRESETS[base].lstm
     filters = tuple((width, round(count * factor)) for width, count in cnn.filters)
     PRESETS["trial"] = dataclasses.replace(

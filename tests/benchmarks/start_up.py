@@ -37,7 +37,10 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--runs", type=int, default=5, help="[default: %(default)s]")
     parser.add_argument("--allennlp-python", metavar="PYTHON", help="of an environment with allennlp 2.10.1")
     parser.add_argument("--bert", action="store_true", help="also a BERT-base encoder, by the same environment")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.bert and not options.allennlp_python:
+        parser.error("--bert needs --allennlp-python")
+    return options
 
 
 def run(command: Sequence[object]) -> tuple[bytes, float, float]:

@@ -264,7 +264,8 @@ def main() -> None:
         batch = text.batch(0)
         print(
             f"{options.preset}, {len(text.vocabulary):,} types, {options.negatives:,} negatives; first batch:"
-            f" {len(batch.lengths)} sentences of {min(batch.lengths) - 2} to {max(batch.lengths) - 2} tokens,"
+            f" {len(batch.lengths)} sentences of {min(batch.lengths) - MARKERS_A_SENTENCE} to"
+            f" {max(batch.lengths) - MARKERS_A_SENTENCE} tokens,"
             f" {sum(batch.lengths):,} with markers, {len(batch.chars):,} types\n"
         )
         check(models, text, options)

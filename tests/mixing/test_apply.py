@@ -76,6 +76,16 @@ def test_an_array_in_fortran_order_is_read_from_a_file(tmp_path: Path) -> None:
         stream_rows(as_stream(np.asfortranarray(layers)), "pipe")
 
 
+def test_an_array_of_one_layer_in_fortran_order_is_not_read_in_the_wrong_order() -> None:
+    with pytest.raises(DataError, match="Fortran order"):
+        stream_rows(as_stream(np.asfortranarray(made_up(6)[:, :1])), "pipe")
+
+
+def test_an_array_of_one_layer_that_may_not_be_written_gives_no_warning() -> None:
+    [found] = mixed_pieces(stream_rows(as_stream(made_up(6)[:, :1].copy()), "pipe"), MixWeights((1.0,)))
+    np.testing.assert_array_equal(found, made_up(6)[:, 0])
+
+
 @pytest.mark.parametrize(
     ("array", "message"),
     [

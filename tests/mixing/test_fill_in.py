@@ -57,6 +57,13 @@ def test_rows_that_are_shorter_than_those_learned_on_get_the_label_behind(tmp_pa
         filled(tmp_path, "a x\n", "conll", label="5")
 
 
+def test_a_token_of_wide_space_and_empty_columns_stay_where_a_label_is_put_behind(tmp_path: Path) -> None:
+    assert filled(tmp_path, "\u3000\n\xa0\n", "conll", columns=0) == "\u3000\t\u3000\n\xa0\t\xa0\n"
+    assert filled(tmp_path, "a\tx\t\n", "conll", label="4") == "a\tx\t\tA\n"
+    assert filled(tmp_path, "a\t\t \n", "conll", columns=0) == "a\tA\n"
+    assert filled(tmp_path, "a x  \n", "conll", label="3") == "a x A\n"
+
+
 @pytest.mark.parametrize(
     ("text", "label", "line"),
     [("a X\nb X Y\n", None, 2), ("a X\n\nb\n", None, 3), ("a\nb X\n", None, 2), ("a X\nb X Y\n", "3", 2)],

@@ -275,8 +275,24 @@ def test_a_text_has_labels_of_one_kind(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("mode", "column", "label"), [("conllu", 2, None), ("conll", 1, "1"), ("conll", None, "x"), ("tsv", None, "0")]
+    ("mode", "column", "label"),
+    [
+        ("conllu", 2, None),
+        ("conll", 1, "1"),
+        ("conll", None, "x"),
+        ("conll", None, "9" * 5000),
+        ("conllu", None, "2"),
+        ("conllu", None, "form"),
+        ("tsv", None, "0"),
+    ],
 )
 def test_a_column_that_cannot_be_is_refused(mode: str, column: int | None, label: str | None) -> None:
     with pytest.raises(ConfigError):
         Layout(mode, column, label)
+
+
+def test_a_text_in_the_column_of_the_label_is_refused_and_where_the_label_is_told_helps() -> None:
+    with pytest.raises(ConfigError, match="--column 1 is where the label stands") as caught:
+        Layout("tsv", 1)
+    assert caught.value.fix == "set --label-column, too"
+    assert Layout("tsv", 1, "2").label_number == 2

@@ -1,5 +1,6 @@
 """Layers on the disk: computed once, mapped, and made anew when they are not what they should be."""
 
+import os
 import tempfile
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from made_up_encoder import DIM, MadeUpEncoder
 from elmo_cli.errors import OutputError
 from elmo_cli.mixing.layer_cache import LayerCache
 from elmo_cli.reporting import SilentReporter
+from elmo_cli.storage import pruning
 
 SENTENCES = [["at", "be"], [], ["cu"]]
 
@@ -36,14 +38,14 @@ def test_another_text_encoder_or_type_has_layers_of_its_own(tmp_path: Path) -> N
     cache(tmp_path).get(MadeUpEncoder(), [["at", "be", "cu"]], "a")
     cache(tmp_path).get(MadeUpEncoder(fingerprint="e" * 64), SENTENCES, "a")
     half = cache(tmp_path, "float16").get(MadeUpEncoder(), SENTENCES, "a")
-    assert len(list(tmp_path.iterdir())) == 4
+    assert len(list(tmp_path.glob("*.npy"))) == 4
     assert half.rows.dtype == np.float16
     assert half.take([0], [0]).dtype == torch.float32
 
 
 def test_a_damaged_file_is_made_anew(tmp_path: Path) -> None:
     cache(tmp_path).get(MadeUpEncoder(), SENTENCES, "a")
-    [path] = tmp_path.iterdir()
+    [path] = tmp_path.glob("*.npy")
     whole = path.read_bytes()
     for content in (b"", whole[:90], whole[:-4]):
         path.write_bytes(content)
@@ -73,3 +75,20 @@ def test_nothing_stays_where_nothing_is_to_be_kept(tmp_path: Path) -> None:
     found = cache(None).get(MadeUpEncoder(), SENTENCES, "a")
     np.testing.assert_array_equal(found.rows, kept.rows)
     assert cache(None).get(MadeUpEncoder(), [[]], "a").rows.shape == (0, 3, DIM)
+
+
+def test_layers_that_were_not_used_for_longest_make_room_for_new_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pruning, "LARGEST_BYTES", 1)
+    names = []
+    for sentences in ([["at"]], [["be"]]):
+        cache(tmp_path).get(MadeUpEncoder(), sentences, "a")
+        names += [path.name for path in tmp_path.glob("*.npy") if path.name not in names]
+        os.utime(tmp_path / names[-1], (0, 0))
+    found = cache(tmp_path).get(MadeUpEncoder(), [["be"]], "a")  # used again
+    cache(tmp_path).get(MadeUpEncoder(), [["cu"]], "a")
+    assert not (tmp_path / names[0]).exists()
+    assert (tmp_path / names[1]).exists()
+    assert len(list(tmp_path.glob("*.npy"))) == 2
+    assert found.rows.shape == (1, 3, DIM)

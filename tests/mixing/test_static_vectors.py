@@ -44,7 +44,15 @@ def test_only_wanted_words_are_kept_and_the_file_is_still_the_same(tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("text", "line"), [("a 1 2\nb 3\n", 2), ("a 1 2\nb 3 x\n", 2), ("a 1 2\nb 3 nan\n", 2), ("word\n", 1), ("", None)]
+    ("text", "line"),
+    [
+        ("a 1 2\nb 3\n", 2),
+        ("a 1 2\nb 3 x\n", 2),
+        ("a 1 2\nb 3 nan\n", 2),
+        ("a 1 2\nb 3 1e39\n", 2),
+        ("word\n", 1),
+        ("", None),
+    ],
 )
 def test_what_is_no_vector_is_told_with_its_line(tmp_path: Path, text: str, line: int | None) -> None:
     with pytest.raises(DataError) as caught:

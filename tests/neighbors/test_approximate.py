@@ -5,9 +5,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from elmo_cli.errors import DataError
+from elmo_cli.errors import DataError, OutputError
 from elmo_cli.neighbors.approximate import add_approximate, search_approximate
-from elmo_cli.neighbors.index import Index, append_to_index
+from elmo_cli.neighbors.index import Index, alone, append_to_index
 from elmo_cli.neighbors.search import Space, all_tokens, search
 from elmo_cli.reporting import SilentReporter
 
@@ -24,7 +24,7 @@ def index(make_index: Callable[..., Index], work: Callable) -> Index:
 
 
 def test_it_finds_nearly_all_that_are_nearest_and_says_how_many(index: Index) -> None:
-    recall = add_approximate(index, seed=1, reporter=SilentReporter())
+    recall = add_approximate(index.folder, seed=1, reporter=SilentReporter())
     assert set(recall) == {1, 2}
     assert min(recall.values()) > 0.95
     opened = Index(index.folder)
@@ -36,13 +36,18 @@ def test_it_finds_nearly_all_that_are_nearest_and_says_how_many(index: Index) ->
 
 
 def test_what_is_added_later_makes_it_void(index: Index, work: Callable) -> None:
-    add_approximate(index, seed=1, reporter=SilentReporter())
+    add_approximate(index.folder, seed=1, reporter=SilentReporter())
     grown = append_to_index(index.folder, lambda info: work(("new words",), "new.txt"), reporter=SilentReporter())
     assert grown.info.approximate == {}
 
 
 def test_a_damaged_graph_is_an_error(index: Index) -> None:
-    add_approximate(index, seed=1, reporter=SilentReporter())
+    add_approximate(index.folder, seed=1, reporter=SilentReporter())
     (index.folder / "approximate-2.usearch").write_bytes(b"nothing")
     with pytest.raises(DataError, match="damaged"):
-        search_approximate(index, np.ones((1, index.info.vector_dim), np.float32), 2, count=5)
+        search_approximate(Index(index.folder), np.ones((1, index.info.vector_dim), np.float32), 2, count=5)
+
+
+def test_it_is_not_made_while_a_part_is_added(index: Index) -> None:
+    with alone(index.folder), pytest.raises(OutputError, match="another process is adding to"):
+        add_approximate(index.folder, seed=1, reporter=SilentReporter())

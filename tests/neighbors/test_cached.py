@@ -1,5 +1,6 @@
 """The index of a corpus that is named for one query."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from elmo_cli.neighbors.cached import OnTheFly, demo_corpus
 from elmo_cli.neighbors.corpus_text import CorpusText, Reading, guess_reading
 from elmo_cli.neighbors.index_info import IndexInfo
 from elmo_cli.reporting import SilentReporter
+from elmo_cli.storage import pruning
 
 LINES = "the kids play\n\nthe bank of the river\na play\n"
 
@@ -73,6 +75,31 @@ def test_a_damaged_index_is_made_again(fly: Callable[..., OnTheFly], tmp_path: P
         assert words_of(index) == ["play", "play"]
 
 
+def test_indexes_that_were_not_used_for_longest_make_room_for_new_ones(
+    fly: Callable[..., OnTheFly], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pruning, "LARGEST_BYTES", 1)
+    folders = []
+    for word in ("play", "bank"):
+        with fly().index([(word,)]) as index:
+            folders.append(index.folder)
+        for path in (folders[-1], *folders[-1].rglob("*")):
+            os.utime(path, (0, 0))
+    with fly().index([("bank",)]) as in_use, fly().index([("river",)]):
+        assert [folder.exists() for folder in folders] == [False, True]
+        assert words_of(in_use) == ["bank"]
+
+
+def test_an_index_that_is_there_is_opened_once(fly: Callable[..., OnTheFly], monkeypatch: pytest.MonkeyPatch) -> None:
+    with fly().index(None):
+        pass
+    opened = []
+    whole = OnTheFly._open
+    monkeypatch.setattr(OnTheFly, "_open", lambda *asked: opened.append(asked) or whole(*asked))
+    with fly().index([("bank",)]):
+        assert len(opened) == 1  # all of its sums are looked at each time
+
+
 def test_a_cache_that_cannot_be_written_is_done_without(fly: Callable[..., OnTheFly], tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with fly(cache="file").index([("play",)]) as index:
@@ -87,6 +114,11 @@ def test_a_word_that_is_absent_is_told_with_the_nearest_ones(fly: Callable[..., 
     assert str(caught.value) == (
         f"{tmp_path / 'a.txt'}: 'rivers' does not occur in the corpus\n  fix: the nearest words are 'river'"
     )
+
+
+def test_an_absent_word_is_told_as_it_was_asked_for(fly: Callable[..., OnTheFly]) -> None:
+    with pytest.raises(DataError, match=r"\"don't\" does not occur"), fly().index([("don't",), ("do", "n't")]):
+        pass
 
 
 @pytest.mark.parametrize(
@@ -108,6 +140,15 @@ def test_how_a_text_is_read_is_guessed_by_its_name(
     found = guess_reading([str(tmp_path / name)], Reading(), None)
     assert (found.mode, found.text_col) == (mode, column)
     assert guess_reading([str(tmp_path / name)], Reading(), "tokens") == Reading("tokens")
+
+
+def test_the_first_row_of_a_table_is_read_as_the_rest_is(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_bytes("sentence\tann\xe9e\n".encode("latin-1"))
+    replaced = Reading(errors="replace")
+    assert guess_reading([str(tmp_path / "a.tsv")], replaced, None).text_col == "sentence"
+    assert guess_reading([str(tmp_path / "*.tsv")], replaced, None).text_col == "sentence"
+    with pytest.raises(DataError, match="is not UTF-8"):
+        guess_reading([str(tmp_path / "a.tsv")], Reading(), None)
 
 
 def test_the_demonstration_sentences_are_there() -> None:

@@ -1,5 +1,6 @@
 """An index: what it holds, that it grows, and that no damage or kill goes unseen."""
 
+import errno
 import json
 import os
 from collections.abc import Callable, Iterator
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from elmo_cli.embedding.embedder import Embedder
 from elmo_cli.embedding.selection import LayerChoice
 from elmo_cli.errors import ConfigError, DataError, ModelError, OutputError
+from elmo_cli.neighbors import index as indexing
 from elmo_cli.neighbors.index import Index, Occurrence, append_to_index, check_parts, create_index
 from elmo_cli.neighbors.index_info import IndexInfo, ModelMark, read_info
 from elmo_cli.neighbors.part import row_sums
@@ -77,6 +79,36 @@ def test_a_failure_while_adding_leaves_the_old_index_whole(make_index: Make, wor
         append_to_index(index.folder, broken, reporter=SilentReporter())
     assert (index.folder / "index.json").read_bytes() == before
     assert sorted(path.name for path in index.folder.iterdir()) == ["index.json", "lock", "part-1"]
+
+
+def test_a_full_disk_while_adding_leaves_nothing_half_written(make_index: Make, work: Callable) -> None:
+    index = make_index(("a b", "c"))
+
+    class Full:
+        def embed(self, sentences: object, choice: LayerChoice) -> Iterator[object]:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with pytest.raises(OutputError, match="No space left on device"):
+        append_to_index(
+            index.folder, lambda info: replace(work(("d",), "d.txt"), embedder=Full()), reporter=SilentReporter()
+        )
+    assert sorted(path.name for path in index.folder.iterdir()) == ["index.json", "lock", "part-1"]
+
+
+def test_a_stop_just_after_a_part_is_named_leaves_it_whole(
+    make_index: Make, work: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = make_index(("a b",))
+    write = indexing.write_info
+
+    def stopped(folder: Path, info: IndexInfo) -> None:
+        write(folder, info)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(indexing, "write_info", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        append_to_index(index.folder, lambda info: work(("c",), "more.txt"), reporter=SilentReporter())
+    assert [token for token, *_ in tokens_of(Index(index.folder))] == ["a", "b", "c"]
 
 
 def test_what_a_kill_has_left_is_no_part_and_does_not_stand_in_the_way(make_index: Make, work: Callable) -> None:

@@ -32,6 +32,13 @@ def test_an_svg_has_a_point_and_a_line_for_each_occurrence(tmp_path: Path) -> No
     assert not [e for e in root.iter() if e.tag.endswith("script")]
 
 
+def test_what_xml_may_not_hold_is_replaced(tmp_path: Path) -> None:
+    write_plot(tmp_path / "x.svg", plot("a\uffff", "b\ufffe"))
+    root = ElementTree.parse(tmp_path / "x.svg").getroot()
+    texts = [element.text for element in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert texts[1:] == ["a\ufffd", "b\ufffd"]
+
+
 def test_a_page_needs_no_network_and_holds_no_text_unescaped(tmp_path: Path) -> None:
     write_plot(tmp_path / "x.html", plot("a", "b", NASTY))
     page = (tmp_path / "x.html").read_text(encoding="utf-8")
@@ -45,7 +52,7 @@ def test_a_page_needs_no_network_and_holds_no_text_unescaped(tmp_path: Path) -> 
 
 def test_a_png_is_one(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="matplotlib, an extra, is not installed")
-    write_plot(tmp_path / "x.png", plot("a$b$", "b"))
+    write_plot(tmp_path / "x.png", plot("a$b$", "b", 27 * "c" + "$d$"))
     assert (tmp_path / "x.png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -69,3 +76,4 @@ def test_numbers_are_a_scale_and_a_few_of_them_are_groups_in_their_order() -> No
     assert [name for name, _ in years.legend] == ["1990", "1999.5", "2009"]
     assert len(set(years.colors)) == 20
     assert [name for name, _ in color(["10", "9", "10"]).legend] == ["9", "10"]
+    assert color([-1e308, *range(9), 1e308]).legend == (("-1e+308", "#440154"), ("0", "#21918c"), ("1e+308", "#bedc1e"))

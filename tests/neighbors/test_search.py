@@ -9,9 +9,9 @@ import pytest
 from elmo_cli.embedding.embedder import Embedder
 from elmo_cli.neighbors import search as searching
 from elmo_cli.neighbors.index import Index, Occurrence, append_to_index
+from elmo_cli.neighbors.nearest_types import nearest_types
 from elmo_cli.neighbors.query import type_vector
 from elmo_cli.neighbors.search import Candidates, Space, all_tokens, occurrences_of, search
-from elmo_cli.neighbors.static import nearest_types
 from elmo_cli.reporting import SilentReporter
 
 Make = Callable[..., Index]

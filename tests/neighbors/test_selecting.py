@@ -37,6 +37,7 @@ def test_a_word_list_is_a_file_or_stands_in_the_text(tmp_path: Path) -> None:
     (tmp_path / "nouns.txt").write_text("bank\n\n New York \n")
     assert read_word_list(str(tmp_path / "nouns.txt")) == ["bank", "New York"]
     assert read_word_list("bank,play") == ["bank", "play"]
+    assert len(read_word_list(",".join(["bank"] * 100))) == 100  # longer than a file's name may be
 
 
 def test_a_list_that_is_not_there_or_empty_is_told(tmp_path: Path) -> None:
