@@ -16,6 +16,11 @@ Facts = list[dict[str, Any]]  # a folder each, under stable names
 Told = list[dict[str, Any]]  # problems: message, fix, where
 
 _LITTLE_ROOM: Final = 1_000_000_000  # bytes; a prepared corpus or the vectors of a book are soon as large
+_MADE_AGAIN: Final = (
+    "corpora",
+    "layers",
+    "neighbors",
+)  # folders of the cache, whose content is computed from texts and models
 
 
 def found_models() -> list[Path]:
@@ -100,14 +105,17 @@ def check_folders() -> tuple[Facts, Told]:
             )
         elif free is not None and free < _LITTLE_ROOM:
             message = f"only {free / 1e6:,.0f} MB are free on the disk of the {name} folder"
-            told.append({"message": message, "fix": _more_room(name, cache, size or 0), "where": str(folder)})
+            told.append({"message": message, "fix": _more_room(name, cache), "where": str(folder)})
     return folders, told
 
 
-def _more_room(name: str, cache: Path, size: int) -> str:
-    if name == "cache" and size:
-        return f"rm -r {shlex.quote(str(cache / 'corpora'))} frees {size / 1e6:,.0f} MB, which elmo makes again"
-    return "make room there, or choose a folder on another disk"
+def _more_room(name: str, cache: Path) -> str:
+    """Return what to do where a folder's disk is nearly full: nothing else in the cache's folder need be ours."""
+    sizes = {cache / kind: _size(cache / kind) for kind in _MADE_AGAIN} if name == "cache" else {}
+    if not any(sizes.values()):
+        return "make room there, or choose a folder on another disk"
+    folders = shlex.join(str(folder) for folder, size in sizes.items() if size)
+    return f"rm -r {folders} frees {sum(sizes.values()) / 1e6:,.0f} MB, which elmo makes again"
 
 
 def _temporary_folder() -> Path:

@@ -219,14 +219,15 @@ def test_a_cache_that_cannot_be_written_is_told(elmo: Elmo, ward: Path, monkeypa
 
 def test_little_room_is_told_with_what_can_be_removed(elmo: Elmo, ward: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cache = ward / "cache"
-    (cache / "corpora").mkdir(parents=True)
-    (cache / "corpora" / "x").write_bytes(bytes(3_000_000))
+    for name, size in (("corpora", 3_000_000), ("layers", 1_000_000), ("neighbors", 0), ("not ours", 5_000_000)):
+        (cache / name).mkdir(parents=True)
+        (cache / name / "x").write_bytes(bytes(size))
     monkeypatch.setenv("ELMO_CACHE", str(cache))
     monkeypatch.setattr("elmo_cli.storage.checkup_places._LITTLE_ROOM", 10**18)
     where, problem, fix = problems_of(elmo("doctor", "--json"))[0]
     assert where == str(cache)
     assert problem.endswith(" MB are free on the disk of the cache folder")
-    assert fix == f"rm -r {cache}/corpora frees 3 MB, which elmo makes again"
+    assert fix == f"rm -r {cache}/corpora {cache}/layers frees 4 MB, which elmo makes again"
 
 
 def test_a_working_folder_that_is_gone_breaks_nothing(elmo: Elmo, ward: Path) -> None:
