@@ -16,11 +16,7 @@ Facts = list[dict[str, Any]]  # a folder each, under stable names
 Told = list[dict[str, Any]]  # problems: message, fix, where
 
 _LITTLE_ROOM: Final = 1_000_000_000  # bytes; a prepared corpus or the vectors of a book are soon as large
-_MADE_AGAIN: Final = (
-    "corpora",
-    "layers",
-    "neighbors",
-)  # folders of the cache, whose content is computed from texts and models
+_MADE_AGAIN: Final = ("corpora", "layers", "neighbors")  # folders of the cache: what texts and models give again
 
 
 def found_models() -> list[Path]:
