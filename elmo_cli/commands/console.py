@@ -26,7 +26,7 @@ _LINE_S = 30.0  # between progress lines where stderr is no terminal
 def answer(text: str) -> None:
     """Print a line of the command's answer."""
     with answer_errors():
-        print(_encodable(harmless(text, keep="\n\t") if sys.stdout.isatty() else text, sys.stdout))
+        print(encodable(harmless(text, keep="\n\t") if sys.stdout.isatty() else text, sys.stdout))
 
 
 def end_of_answer() -> None:
@@ -106,7 +106,7 @@ def interrupted() -> None:
 
 def _say(text: str) -> None:
     with unheard():
-        print(_encodable(harmless(text, keep="\n\t"), sys.stderr), file=sys.stderr, flush=True)
+        print(encodable(harmless(text, keep="\n\t"), sys.stderr), file=sys.stderr, flush=True)
 
 
 @contextmanager
@@ -116,7 +116,7 @@ def unheard() -> Iterator[None]:
         yield
 
 
-def _encodable(text: str, stream: TextIO) -> str:
+def encodable(text: str, stream: TextIO) -> str:
     """Return text that a stream in another encoding takes, and with it file names that are not UTF-8."""
     encoding = stream.encoding or "utf-8"
     return text.encode(encoding, "backslashreplace").decode(encoding)

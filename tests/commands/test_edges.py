@@ -1,6 +1,9 @@
 """What a command makes of values and surroundings at the edge: huge numbers, `-`, names of other forms, no memory."""
 
+import io
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -150,3 +153,27 @@ def test_a_filter_of_half_a_width_is_no_filter(elmo: Elmo, model: Path, here: Pa
     answer = elmo("info", "./half")
     assert answer.code == 1
     assert "filters are not pairs of whole numbers" in answer.stderr
+
+
+def test_a_concordance_goes_to_a_terminal_of_another_encoding(monkeypatch: pytest.MonkeyPatch) -> None:
+    from elmo_cli.commands.neighbors_answer import show_lines
+    from elmo_cli.neighbors.concordance import ConcordanceLine
+
+    screen = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr("sys.stdout", screen)
+    show_lines([ConcordanceLine(" 0.9  ", "Ein ", "Caf\u00e9", " am Flu\u00df", "  \u6587.txt:1")])
+    screen.flush()
+    assert screen.buffer.getvalue() == b" 0.9  Ein Caf\\xe9 am Flu\\xdf  \\u6587.txt:1\n"
+
+
+def test_a_terminal_that_is_closed_stops_no_work(here: Path) -> None:
+    program = (
+        "import os, pty\nfrom elmo_cli.commands.console import ConsoleReporter\n"
+        "ours, theirs = pty.openpty()\nos.dup2(theirs, 2)\nos.close(theirs)\n"
+        "reporter = ConsoleReporter(quiet=False)\n"
+        "with reporter.progress('training', 10, 'steps') as progress:\n"
+        "    progress.update(1)\n    os.close(ours)\n    progress.update(2)\n    reporter.note('a note')\n"
+        "reporter.note('another')\nprint('done')\n"
+    )
+    run = subprocess.run([sys.executable, "-c", program], cwd=here, stdout=subprocess.PIPE, start_new_session=True)
+    assert (run.returncode, run.stdout) == (0, b"done\n")
