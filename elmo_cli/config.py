@@ -117,7 +117,9 @@ def bilm_config_from_json(data: dict[str, Any]) -> BiLMConfig:
     """
     try:
         cnn = dict(data["char_cnn"])
-        cnn["filters"] = tuple((int(width), int(count)) for width, count in cnn["filters"])
+        cnn["filters"] = tuple((width, count) for width, count in cnn["filters"])
+        if any(type(number) is not int for pair in cnn["filters"] for number in pair):
+            raise TypeError("filters are not pairs of whole numbers")
         for kind, values in ((CharCNNConfig, cnn), (LSTMConfig, data["lstm"])):
             _check_kinds(kind, values)
         return BiLMConfig(char_cnn=CharCNNConfig(**cnn), lstm=LSTMConfig(**data["lstm"]))

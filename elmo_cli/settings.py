@@ -1,6 +1,7 @@
 """What the environment says: the one place that reads ``os.environ``."""
 
 import os
+import tempfile
 from pathlib import Path
 
 DEFAULT_MODEL = "small-en"
@@ -70,10 +71,18 @@ def calm_threads() -> None:
 
 
 def _xdg_folder(variable: str, fallback: str) -> Path:
-    """Return the elmo folder under an XDG base folder; a relative value is ignored, as the XDG rules ask."""
+    """Return the elmo folder under an XDG base folder; a relative value is ignored, as the XDG rules ask.
+
+    A user without a home, as containers have them, gets a folder of its own among the temporary files, and none that
+    is called ``~``.
+    """
     named = os.environ.get(variable, "")
-    base = Path(named) if os.path.isabs(named) else Path(os.path.expanduser("~")) / fallback
-    return base / "elmo"
+    home = os.path.expanduser("~")
+    if os.path.isabs(named):
+        return Path(named) / "elmo"
+    if os.path.isabs(home):
+        return Path(home) / fallback / "elmo"
+    return Path(tempfile.gettempdir()) / f"elmo-{os.getuid()}" / fallback / "elmo"
 
 
 def _shipped_folders() -> list[Path]:

@@ -116,10 +116,16 @@ def _sentences(doc: Doc) -> list[list[Token]]:
 
 
 def _vectors(tokens: Doc | Span | Token) -> NDArray[np.float32]:
-    """Return the vectors of a doc, a span or a token, with the layers apart."""
+    """Return the vectors of a doc, a span or a token, with the layers apart.
+
+    Raises:
+        ValueError: the doc has none.
+    """
     doc: Any = tokens if isinstance(tokens, Doc) else tokens.doc
     layer_count = doc.user_data.get(_LAYERS, 0)
     tensor: NDArray[np.float32] = doc.tensor
+    if tensor.ndim != 2 or len(tensor) != len(doc):
+        raise ValueError("the doc has no vectors: it has not gone through the component elmo")
     rows = tensor.reshape(len(doc), layer_count, tensor.shape[1] // layer_count) if layer_count else tensor
     if isinstance(tokens, Span):
         return rows[tokens.start : tokens.end]

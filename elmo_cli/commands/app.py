@@ -1,6 +1,7 @@
 """The command line `elmo`: its commands, its errors and its exit codes."""
 
 import os
+import re
 import signal
 import sys
 from collections.abc import Iterator
@@ -79,10 +80,20 @@ def _problems_told() -> Iterator[None]:
         where = Place(str(problem.filename)) if problem.filename else None
         console.error(DataError(problem.strerror or str(problem), where=where))
         raise typer.Exit(1) from problem
+    except (MemoryError, RuntimeError) as problem:
+        if not _is_lack_of_memory(problem):
+            raise
+        console.error(ElmoError("there is not enough memory", fix="close other programs, or ask for less at once"))
+        raise typer.Exit(1) from problem
     except KeyboardInterrupt as problem:
         interrupts.forget()
         console.interrupted()
         raise typer.Exit(130) from problem
+
+
+def _is_lack_of_memory(problem: Exception) -> bool:
+    """Tell whether memory was refused; torch says so in words, of a processor's and of a GPU's."""
+    return isinstance(problem, MemoryError) or bool(re.search("can't allocate memory|out of memory", str(problem)))
 
 
 def _silence_stdout() -> None:
@@ -190,9 +201,10 @@ def _leave(code: str | int | None) -> None:
     """End the process at once where all is written: to take torch and spaCy apart takes Python most of a second."""
     if isinstance(code, str):
         return  # Python prints it on its own way out
+    with console.unheard():
+        sys.stderr.flush()
     try:
         sys.stdout.flush()
-        sys.stderr.flush()
-    except (OSError, ValueError, AttributeError):
+    except (OSError, ValueError):
         return  # to be told by Python as ever
     os._exit(code or 0)

@@ -10,6 +10,7 @@ from typer.core import TyperCommand, TyperGroup
 from elmo_cli.commands import console
 from elmo_cli.commands.file_settings import errors_placed
 from elmo_cli.commands.shown_settings import SHOW, settings_shown
+from elmo_cli.commands.usage import context_told
 from elmo_cli.errors import ConfigError
 
 # Contexts, formatters and parameters are of Typer's own types, which it does not offer by name: Any, below.
@@ -37,7 +38,7 @@ class ElmoCommand(TyperCommand):
         if ctx.meta.get(SHOW):
             for parameter in self.params:
                 parameter.required = False  # nothing is going to be done with it
-        with errors_placed(ctx):
+        with errors_placed(ctx), context_told(ctx):
             return super().parse_args(ctx, args)
 
     def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:  # noqa: ANN401
@@ -66,6 +67,11 @@ class ElmoSubgroup(TyperGroup):
         """Write the sections of options and commands."""
         _write_sections(self, ctx, formatter)
         self.format_commands(ctx, formatter)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401
+        """Read the options before the name of a command."""
+        with context_told(ctx):
+            return super().parse_args(ctx, args)
 
     def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:  # noqa: ANN401
         """Return the commands and options that begin with what has been typed."""
@@ -128,7 +134,7 @@ def _metavar(found: re.Match[str]) -> str:
 
 def _plain(text: str) -> str:
     """Return help whose remarks in brackets are one, with one default, and whose ranges are words."""
-    text = re.sub(r"\]\s*\[(?=env var|default|x[<>]|required)", "; ", text)
+    text = re.sub(r"\]\s*\[(?=env var|default|(?:[\w.-]+<=)?x[<>]|required)", "; ", text)
     text = re.sub(r"(\[default: [^\]]*?); default: [^;\]]*", r"\1", text)
     return re.sub(r"(?:([\w.-]+)<=)?x(?:(<=|>=)([\w.-]+))(?=[;\]])", _range, text)
 

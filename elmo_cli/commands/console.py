@@ -1,12 +1,13 @@
 """What the commands say: answers on stdout, everything else on stderr. The only module that prints."""
 
 import json
+import math
 import shutil
 import sys
 import textwrap
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TextIO
@@ -25,7 +26,7 @@ _LINE_S = 30.0  # between progress lines where stderr is no terminal
 def answer(text: str) -> None:
     """Print a line of the command's answer."""
     with answer_errors():
-        print(_encodable(harmless(text, keep="\n\t") if sys.stdout.isatty() else text, sys.stdout))
+        print(encodable(harmless(text, keep="\n\t") if sys.stdout.isatty() else text, sys.stdout))
 
 
 def end_of_answer() -> None:
@@ -48,8 +49,16 @@ def answer_errors() -> Iterator[None]:
 
 
 def answer_json(value: dict[str, Any]) -> None:
-    """Print an object as one line of JSON."""
-    answer(json.dumps(value, ensure_ascii=False, allow_nan=False))
+    """Print an object as one line of JSON; null stands for what JSON has no number for, NaN and infinity."""
+    answer(json.dumps(_with_null(value), ensure_ascii=False, allow_nan=False))
+
+
+def _with_null(value: Any) -> Any:  # noqa: ANN401 (whatever JSON holds)
+    if isinstance(value, dict):
+        return {key: _with_null(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_with_null(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def answer_table(rows: Sequence[Sequence[str]], *, left: Sequence[int] = (0,)) -> None:
@@ -59,12 +68,14 @@ def answer_table(rows: Sequence[Sequence[str]], *, left: Sequence[int] = (0,)) -
         rows: the header first.
         left: numbers of the columns of words, from 0.
     """
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    from elmo_cli.neighbors.widths import width
+
+    widths = [max(map(width, column)) for column in zip(*rows, strict=True)]
     for row in rows:
-        cells = [
-            cell.ljust(width) if number in left else cell.rjust(width)
-            for number, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
+        cells = []
+        for number, cell in enumerate(row):
+            padding = " " * (widths[number] - width(cell))
+            cells.append(cell + padding if number in left else padding + cell)
         answer("  ".join(cells).rstrip())
 
 
@@ -94,10 +105,18 @@ def interrupted() -> None:
 
 
 def _say(text: str) -> None:
-    print(_encodable(harmless(text, keep="\n\t"), sys.stderr), file=sys.stderr, flush=True)
+    with unheard():
+        print(encodable(harmless(text, keep="\n\t"), sys.stderr), file=sys.stderr, flush=True)
 
 
-def _encodable(text: str, stream: TextIO) -> str:
+@contextmanager
+def unheard() -> Iterator[None]:
+    """Go on with the work where a message cannot be written: its reader may have left, or the disk of a log be full."""
+    with suppress(OSError):
+        yield
+
+
+def encodable(text: str, stream: TextIO) -> str:
     """Return text that a stream in another encoding takes, and with it file names that are not UTF-8."""
     encoding = stream.encoding or "utf-8"
     return text.encode(encoding, "backslashreplace").decode(encoding)
@@ -134,7 +153,8 @@ class ConsoleReporter:
             _say(text)
         else:
             # Not wrapped here: the terminal does it, and what is copied from there keeps its lines.
-            self._live.console.print(harmless(text, keep="\n\t"), markup=False, highlight=False, soft_wrap=True)
+            with unheard():
+                self._live.console.print(harmless(text, keep="\n\t"), markup=False, highlight=False, soft_wrap=True)
 
 
 class Rate:
@@ -216,13 +236,15 @@ class BarProgress:
 
     def __enter__(self) -> "BarProgress":
         self._reporter._live = self._bar
-        self._bar.start()
+        with unheard():
+            self._bar.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._bar.stop()
+        with unheard():
+            self._bar.stop()
         self._reporter._live = None
 
     def update(self, done: float, status: str = "") -> None:

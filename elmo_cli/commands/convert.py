@@ -13,6 +13,7 @@ from elmo_cli.reporting import Reporter
 from elmo_cli.storage.registry import is_model
 
 _KINDS = ("elmo", "allennlp")
+_LANGUAGE = "en"
 _ANOTHER = "choose another -o"
 
 
@@ -39,7 +40,7 @@ def convert(
     ] = "elmo",
     lang: Annotated[
         str, typer.Option("--lang", metavar="CODE", help="Language of the tokenizer that `elmo embed` will use.")
-    ] = "en",
+    ] = _LANGUAGE,
     check: Annotated[
         bool,
         typer.Option("--check", help="Embed hard sentences on both sides of a round trip and print the difference."),
@@ -53,6 +54,7 @@ def convert(
     """
     from elmo_cli.storage.convert import export_model, import_model
     from elmo_cli.storage.registry import find_model, new_model_folder
+    from elmo_cli.text.tokenizer import SpacyTokenizer
 
     reporter: Reporter = ctx.obj
     choose("--to", to, _KINDS)
@@ -64,6 +66,8 @@ def convert(
         _check_target(folder, [model], force=force)
         export_model(model, folder, replace=force)
     else:
+        if lang != _LANGUAGE:
+            SpacyTokenizer(lang).load()  # refuses what no tokenizer is there for
         folder = model = new_model_folder(output)
         _check_target(folder, [Path(source) for source in sources], force=force)
         config = import_model([Path(source) for source in sources], folder, language=lang, replace=force)

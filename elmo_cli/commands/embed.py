@@ -124,6 +124,7 @@ def embed(
             "--batch-size",
             metavar="N",
             min=1,
+            max=1_000_000,  # state is kept for all of them from the start
             help="Sentences a batch with --carry-state; nothing else uses it.  [default: 64]",
             show_default=False,
         ),

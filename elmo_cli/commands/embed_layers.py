@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from elmo_cli.commands.file_settings import origin_of
 from elmo_cli.commands.options import is_named
 from elmo_cli.embedding.selection import LayerChoice, parse_layers
 from elmo_cli.errors import ConfigError, Place
@@ -35,8 +36,7 @@ def choose_model_and_layers(
     from elmo_cli.storage.mix_file import read_mix
 
     learned = read_mix(mix)
-    source = ctx.get_parameter_source("layers")
-    if source is not None and source.name == "COMMANDLINE":
+    if origin_of(ctx, "layers") == "COMMANDLINE":
         raise ConfigError("--layers and --mix both say what is taken of the layers", fix="give one of the two")
     if learned.encoder.kind != "bilm":
         raise ConfigError(

@@ -177,7 +177,7 @@ def _defaults(
         key = name.replace("-", "_")
         if isinstance(value, dict) and commands:
             _check_known(name, commands, "command", path, settings.file)
-        elif name in commands:
+        elif name in commands and key not in _all_options(command):  # index and mix are both
             where, header = settings.file.place((*path, name)), ".".join((*path, name))
             raise ConfigError(f"{header} is a command, not a setting", where=where, fix=f"write a table [{header}]")
         else:
@@ -190,7 +190,8 @@ def _defaults(
             defaults[option.name] = _as_typed(key, option, value, settings.file.place(place))
             settings.paths[*path, option.name] = place
     for name, inner in commands.items():
-        defaults[name] = _defaults(inner, (*path, name), table.get(name, {}), values, settings)
+        own = table.get(name)
+        defaults[name] = _defaults(inner, (*path, name), own if isinstance(own, dict) else {}, values, settings)
     return defaults
 
 

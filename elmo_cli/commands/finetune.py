@@ -36,6 +36,7 @@ from elmo_cli.commands.training_options import (
     WeightsDtype,
     in_utf8,
     name_of,
+    note_texts,
     process_count,
     refuse_beside_resume,
     sources_of,
@@ -173,6 +174,7 @@ def finetune(
 
     applied = limits.applied_to(training)
     with together(workplace(device, threads, workers, reporter, tensorboard)) as place:
+        note_texts(sources, ctx, place.reporter)
         _tell(start_finetuning(folder, base, sources, applied, adaptation, place, overwrite=force), reporter)
 
 

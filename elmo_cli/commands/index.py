@@ -21,7 +21,9 @@ from elmo_cli.commands.options import (
     Workers,
     check_column,
     choose,
+    complete_from,
     is_named,
+    refuse_stdout,
 )
 from elmo_cli.config import PRECISIONS
 from elmo_cli.errors import ConfigError
@@ -40,7 +42,13 @@ def index(
     model: Model = DEFAULT_MODEL,
     append: Annotated[bool, typer.Option("--append", help="Add to an index that is there.")] = False,
     layers: Annotated[
-        str, typer.Option("--layers", metavar="LAYERS", help="Layers to keep: top, all, or numbers such as 0,2.")
+        str,
+        typer.Option(
+            "--layers",
+            metavar="LAYERS",
+            autocompletion=complete_from("top", "all"),
+            help="Layers to keep: top, all, or numbers such as 0,2.",
+        ),
     ] = "top",
     only: Annotated[
         str | None,
@@ -88,6 +96,7 @@ def index(
         output, corpus = Path(corpus[0]), None
     if output is None:
         raise ConfigError("there is no -o INDEX", fix="name the folder: -o news.idx")
+    refuse_stdout(output)
     if input_mode is not None:
         check_column(column, input_mode)
     if check:

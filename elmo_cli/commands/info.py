@@ -1,6 +1,5 @@
 """`elmo info`: what a model is."""
 
-import json
 from typing import Annotated
 
 import typer
@@ -24,6 +23,6 @@ def info(
 
     found = model_info(find_model(model))
     if as_json:
-        console.answer(json.dumps(found.to_json(), ensure_ascii=False))
+        console.answer_json(found.to_json())
         return
     console.answer_facts(found.rows())

@@ -8,7 +8,7 @@ import typer
 
 from elmo_cli.commands.embed_target import choose_format
 from elmo_cli.commands.mix_options import check_output
-from elmo_cli.commands.options import Force, Threads, choose, refuse_own_input, use_threads
+from elmo_cli.commands.options import Force, Threads, choose, complete_from, refuse_own_input, use_threads
 from elmo_cli.commands.streams import output_stream
 from elmo_cli.config import DTYPES
 from elmo_cli.errors import ConfigError, DataError, Place
@@ -49,7 +49,10 @@ def apply(
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="FILE", help="Where to.  [default: standard output]")
     ] = None,
-    dtype: Annotated[str, typer.Option("--dtype", metavar="TYPE", help="float32 or float16.")] = "float32",
+    dtype: Annotated[
+        str,
+        typer.Option("--dtype", metavar="TYPE", autocompletion=complete_from(*DTYPES), help="float32 or float16."),
+    ] = "float32",
     threads: Threads = None,
     force: Force = False,
 ) -> None:

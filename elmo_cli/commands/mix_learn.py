@@ -22,6 +22,7 @@ from elmo_cli.commands.mix_show import check_plot, write_plot
 from elmo_cli.commands.mix_tables import print_mixes
 from elmo_cli.commands.options import (
     ENCODING_ERRORS,
+    LARGEST_SEED,
     Device,
     EncodingErrorsOption,
     Force,
@@ -29,6 +30,7 @@ from elmo_cli.commands.options import (
     ModelLang,
     Threads,
     choose,
+    complete_from,
     refuse_own_input,
     use_threads,
 )
@@ -67,6 +69,7 @@ def learn(
         typer.Option(
             "--head",
             metavar="HEAD",
+            autocompletion=complete_from("linear", "bilstm", "pooled"),
             help="What stands on the mix: linear or bilstm for labels of tokens, pooled for labels of sentences.  "
             "[default: by the labels; bilstm for spans]",
         ),
@@ -97,7 +100,9 @@ def learn(
             "--batch-tokens", min=1, help="About how many tokens a step.  [default: a hundredth of TRAIN, 128 to 1,024]"
         ),
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Of the first run; the others count on.")] = 1,
+    seed: Annotated[
+        int, typer.Option("--seed", min=0, max=LARGEST_SEED, help="Of the first run; the others count on.")
+    ] = 1,
     seeds: Annotated[int, typer.Option("--seeds", min=1, help="Runs; the scores are told with their spread.")] = 3,
     compare: Annotated[
         bool,
@@ -107,7 +112,13 @@ def learn(
         bool, typer.Option("--cache/--no-cache", help="Keep the layers in the cache folder for the next time.")
     ] = True,
     cache_dtype: Annotated[
-        str, typer.Option("--cache-dtype", metavar="TYPE", help="Of the kept layers: float32, or float16 to save room.")
+        str,
+        typer.Option(
+            "--cache-dtype",
+            metavar="TYPE",
+            autocompletion=complete_from(*DTYPES),
+            help="Of the kept layers: float32, or float16 to save room.",
+        ),
     ] = "float32",
     plot: Annotated[
         Path | None, typer.Option("--plot", metavar="FILE", help="Draw the weights, as `elmo mix show --plot` does.")

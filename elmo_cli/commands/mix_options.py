@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from elmo_cli.commands.options import complete_model, refuse_existing
+from elmo_cli.commands.options import complete_from, complete_model, refuse_existing, refuse_stdout
 from elmo_cli.errors import ConfigError, ModelError, OutputError, Place
 from elmo_cli.reporting import Reporter
 
@@ -42,6 +42,7 @@ LabelledInput = Annotated[
     typer.Option(
         "--input",
         metavar="MODE",
+        autocompletion=complete_from("conll", "conllu", "tsv", "jsonl"),
         help="How the text is laid out: conll, conllu, tsv (label, tab, text) or jsonl (tokens and tags, or text and "
         "label).  [default: by its name, else by its first lines]",
     ),
@@ -149,9 +150,10 @@ def check_output(output: Path, *, force: bool, option: str = "-o") -> None:
     """Refuse a target of an option that exists, or whose folder does not, before any work is done.
 
     Raises:
-        ConfigError: the file exists.
+        ConfigError: the file exists, or is standard output.
         OutputError: there is no such folder.
     """
+    refuse_stdout(output, option=option)
     refuse_existing(output, force=force, option=option)
     if not output.absolute().parent.is_dir():
         raise OutputError(f"cannot write {output}: no such folder", fix=f"mkdir -p {output.absolute().parent}")

@@ -28,6 +28,7 @@ from elmo_cli.commands.options import (
     ModelLang,
     Threads,
     choose,
+    complete_from,
     refuse_own_input,
     use_threads,
 )
@@ -46,6 +47,7 @@ _Input = Annotated[
     typer.Option(
         "--input",
         metavar="MODE",
+        autocompletion=complete_from("conll", "conllu", "tsv", "jsonl", "lines", "tokens"),
         help="How the text is laid out: conll, conllu, tsv, jsonl, lines or tokens.  [default: by its name, else by "
         "its first lines]",
     ),

@@ -44,7 +44,7 @@ def show(
     print_mixes(mixes, as_json=as_json)
     if plot is not None:
         write_plot(plot, mixes)
-        reporter.note(f"{plot}: the weights of {len(mixes)} mix{'es'[: 2 * (len(mixes) != 1)]}")
+        reporter.note(f"{plot}: the weights of {len(mixes)} {'mix' if len(mixes) == 1 else 'mixes'}")
 
 
 def check_plot(plot: Path, *, force: bool) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
+from elmo_cli.commands.console import encodable
 from elmo_cli.commands.options import choose
 from elmo_cli.commands.streams import output_stream
 from elmo_cli.errors import ConfigError
@@ -192,7 +193,8 @@ def show_lines(lines: "Sequence[ConcordanceLine]") -> None:
 
     console = Console(width=1000, highlight=False)
     for line in lines:
-        text = Text.assemble(
-            (line.score, "dim"), line.left, (line.word, "bold yellow"), line.right, (line.place, "dim"), end="\n"
+        left, word, right, place = (
+            encodable(part, sys.stdout) for part in (line.left, line.word, line.right, line.place)
         )
+        text = Text.assemble((line.score, "dim"), left, (word, "bold yellow"), right, (place, "dim"), end="\n")
         console.print(text, no_wrap=True, overflow="ignore", crop=False)

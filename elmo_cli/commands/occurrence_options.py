@@ -12,7 +12,7 @@ import typer
 from elmo_cli import settings
 from elmo_cli.commands.asked_model import AskedModel
 from elmo_cli.commands.command import ElmoCommand
-from elmo_cli.commands.options import check_column, reading_workers
+from elmo_cli.commands.options import check_column, complete_from, reading_workers
 from elmo_cli.commands.streams import note_terminal
 from elmo_cli.errors import ConfigError
 from elmo_cli.reporting import Reporter
@@ -40,6 +40,7 @@ InputGuessed = Annotated[
     typer.Option(
         "--input",
         metavar="MODE",
+        autocompletion=complete_from("lines", "text", "tokens", "jsonl", "conll", "conllu"),
         help="What the text is, as for elmo embed: lines, text, tokens, jsonl, conll or conllu.  [default: by the "
         "suffix, else lines]",
     ),
@@ -54,7 +55,13 @@ TextCol = Annotated[
     ),
 ]
 LayerOption = Annotated[
-    str | None, typer.Option("--layer", metavar="N", help="Layer that is compared: top or a number, 0 the char CNN.")
+    str | None,
+    typer.Option(
+        "--layer",
+        metavar="N",
+        autocompletion=complete_from("top"),
+        help="Layer that is compared: top or a number, 0 the char CNN.",
+    ),
 ]
 IgnoreCase = Annotated[
     bool,
@@ -64,7 +71,11 @@ IgnoreCase = Annotated[
 AnswerFormat = Annotated[
     str | None,
     typer.Option(
-        "-f", "--format", metavar="FORMAT", help="text, tsv or jsonl.  [default: text on a terminal, else tsv]"
+        "-f",
+        "--format",
+        metavar="FORMAT",
+        autocompletion=complete_from("text", "tsv", "jsonl"),
+        help="text, tsv or jsonl.  [default: text on a terminal, else tsv]",
     ),
 ]
 AnswerWidth = Annotated[

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 import typer
 
 from elmo_cli import settings
+from elmo_cli.commands.file_settings import origin_of
 from elmo_cli.config import PRECISIONS
 from elmo_cli.errors import ConfigError, Place
 from elmo_cli.storage.registry import model_names
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from elmo_cli.text.reader import TextOptions
 
 MOST_PROCESSORS = 1024  # threads or processes, at most; torch takes any number and then overflows
+
+LARGEST_SEED = 2**32 - 1  # that all generators take: torch's, NumPy's and scikit-learn's
+_LONGEST_S = 1e10  # three centuries; more would leave what a number of seconds can say
 
 EncodingErrors = Literal["strict", "replace"]
 
@@ -142,8 +146,7 @@ def choose(option: str, value: str, choices: tuple[Choice, ...]) -> Choice:
 
 def is_named(ctx: typer.Context, option: str) -> bool:
     """Tell whether the value of an option was given, on the command line, in the environment or in a settings file."""
-    source = ctx.get_parameter_source(option)
-    return source is not None and source.name != "DEFAULT"
+    return origin_of(ctx, option) != "DEFAULT"
 
 
 def use_threads(count: int | None) -> None:
@@ -168,6 +171,8 @@ def read_duration(text: str) -> float:
     seconds = sum(float(number) * units[unit] for number, unit in parts)
     if not seconds:
         raise ConfigError(f"{text!r} leaves no time at all", fix="write it like 90m, 1h30m or 45s")
+    if seconds > _LONGEST_S:
+        raise ConfigError(f"{text!r} is longer than centuries", fix="leave it out for no limit")
     return seconds
 
 
@@ -181,6 +186,16 @@ def refuse_existing(path: Path, *, force: bool, option: str = "-o") -> None:
         raise ConfigError(
             "the file exists", where=Place(str(path)), fix=f"replace it with --force, or choose another {option}"
         )
+
+
+def refuse_stdout(path: Path, *, option: str = "-o") -> None:
+    """Refuse ``-``, which is standard output, for what has to be a file or folder.
+
+    Raises:
+        ConfigError: the path, which ``option`` has named, is ``-``.
+    """
+    if str(path) == "-":
+        raise ConfigError(f"{option} - is standard output, and this is written to a name", fix=f"give {option} a name")
 
 
 def refuse_own_input(outputs: Iterable[Path | None], sources: Iterable[str]) -> None:

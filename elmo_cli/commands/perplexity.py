@@ -1,6 +1,5 @@
 """`elmo perplexity`: how well a model predicts texts."""
 
-import math
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -105,11 +104,11 @@ def perplexity(
 
 
 def _figures(found: "Perplexity") -> dict[str, Any]:
-    """Return the JSON of a text; null is what a text without tokens does not have, and what fits no number."""
+    """Return the JSON of a text; null is what a text without tokens does not have."""
     figures = {"sentences": found.sentences, "bits_per_byte": None, **found.to_json()}
     if not found.targets:
         return {**dict.fromkeys(figures), "sentences": 0, "targets": 0, "tokens": 0}
-    return {name: value if value is None or math.isfinite(value) else None for name, value in figures.items()}
+    return figures
 
 
 def _row(name: str, found: "Perplexity") -> tuple[str, ...]:

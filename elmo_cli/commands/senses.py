@@ -21,6 +21,7 @@ from elmo_cli.commands.occurrence_options import (
 )
 from elmo_cli.commands.options import (
     ENCODING_ERRORS,
+    LARGEST_SEED,
     Column,
     Device,
     EncodingErrorsOption,
@@ -30,8 +31,10 @@ from elmo_cli.commands.options import (
     Threads,
     Workers,
     choose,
+    complete_from,
     is_named,
     refuse_existing,
+    refuse_stdout,
 )
 from elmo_cli.commands.senses_answer import write_senses
 from elmo_cli.commands.senses_work import Grouping, draw, group
@@ -67,13 +70,19 @@ def senses(
         ),
     ] = None,
     map_name: Annotated[
-        str, typer.Option("--map", metavar="HOW", help="From vectors to the plane: pca or, if it is installed, umap.")
+        str,
+        typer.Option(
+            "--map",
+            metavar="HOW",
+            autocompletion=complete_from(*MAPS),
+            help="From vectors to the plane: pca or, if it is installed, umap.",
+        ),
     ] = "pca",
     color_by: Annotated[
         str | None,
         typer.Option("--color-by", metavar="NAME", help="Colour by a column or key of the corpus, not by group."),
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", min=0, max=2**32 - 1, help="Of the grouping.")] = 1,
+    seed: Annotated[int, typer.Option("--seed", min=0, max=LARGEST_SEED, help="Of the grouping.")] = 1,
     format_name: AnswerFormat = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     columns: AnswerWidth = None,
@@ -108,6 +117,7 @@ def senses(
     form = choose_form(format_name, as_json=as_json, columns=columns)
     choose("--map", map_name, MAPS)
     if plot is not None:
+        refuse_stdout(plot, option="--plot")
         refuse_existing(plot, force=force, option="--plot")
     elif color_by is not None:
         raise ConfigError("--color-by colours a drawing, and none is asked for", fix="add --plot FILE.svg")

@@ -12,7 +12,8 @@ import typer
 from elmo_cli.commands import console
 from elmo_cli.commands.options import is_named
 from elmo_cli.reporting import Reporter
-from elmo_cli.text.reader import INPUT_MODES
+from elmo_cli.text.compression import PACKED_SUFFIXES
+from elmo_cli.text.reader import SUFFIXES
 from elmo_cli.text.sources import STDIN
 
 
@@ -27,8 +28,10 @@ def note_form(sources: Sequence[str], mode: str, ctx: typer.Context, reporter: R
     if is_named(ctx, "input_mode"):
         return
     for source in sources:
-        form = PurePath(source.removesuffix(".gz").removesuffix(".xz")).suffix.removeprefix(".")
-        if form in INPUT_MODES and form != mode:
+        path = PurePath(source)
+        suffix = (path.with_suffix("") if path.suffix in PACKED_SUFFIXES else path).suffix
+        form = next((form for form, suffixes in SUFFIXES.items() if suffix in (*suffixes, f".{form}")), mode)
+        if form != mode:
             reporter.warn(f"{source} is read as {mode} of text; if it is what its name says, add --input {form}")
             return
 

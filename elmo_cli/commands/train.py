@@ -34,6 +34,7 @@ from elmo_cli.commands.training_options import (
     WeightsDtype,
     in_utf8,
     name_of,
+    note_texts,
     process_count,
     refuse_beside_resume,
     sources_of,
@@ -163,6 +164,7 @@ def train(
     folder = in_utf8(new_model_folder(output) if output is not None else Path("models") / name_of(corpora or []))
     refuse_existing_model(folder, force=force)  # by all processes, before the first of them writes anything
     with together(workplace(device, threads, workers, reporter, tensorboard)) as place:
+        note_texts(sources, ctx, place.reporter)
         _tell(_start(folder, sources, limits.applied_to(unlimited), place, force), reporter)
 
 

@@ -14,6 +14,7 @@ from elmo_cli import settings
 from elmo_cli.commands.file_settings import origin_of
 from elmo_cli.commands.options import (
     ENCODING_ERRORS,
+    LARGEST_SEED,
     MOST_PROCESSORS,
     check_column,
     choose,
@@ -22,6 +23,7 @@ from elmo_cli.commands.options import (
     default_workers,
     use_threads,
 )
+from elmo_cli.commands.streams import note_form, note_terminal
 from elmo_cli.config import DTYPES, TRAINING_PRECISIONS
 from elmo_cli.errors import ConfigError, ElmoError, Place
 from elmo_cli.reporting import Reporter, SilentReporter
@@ -70,7 +72,7 @@ WeightsDtype = Annotated[
         help="Of the stored weights: float32 or float16.",
     ),
 ]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="Start of all random numbers.")]
+Seed = Annotated[int, typer.Option("--seed", min=0, max=LARGEST_SEED, help="Start of all random numbers.")]
 _BESIDE_RESUME = ("resume", "epochs", "max_steps", "max_time", "device", "threads", "workers", "tensorboard")
 Resume = Annotated[
     str | None,
@@ -112,6 +114,13 @@ def sources_of(
         ),
         general=tuple(find_sources(general, SUFFIXES[mode])),
     )
+
+
+def note_texts(sources: "TextSources", ctx: typer.Context, reporter: Reporter) -> None:
+    """Say what is odd about the texts: that one is typed, or that its name tells of another form."""
+    read = [*sources.corpora, *sources.heldout, *sources.general]
+    note_terminal(read, reporter)
+    note_form(read, sources.options.mode, ctx, reporter)
 
 
 def name_of(corpora: list[str]) -> str:

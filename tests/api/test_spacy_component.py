@@ -122,3 +122,10 @@ def test_a_model_that_is_not_there_is_told_with_the_first_doc() -> None:
     nlp = pipeline(Path("nowhere/"))
     with pytest.raises(ModelError, match="nowhere"):
         nlp("The ferry left.")
+
+
+def test_a_doc_that_has_not_gone_through_the_component_says_so(nlp: Language) -> None:
+    doc = nlp.make_doc("A line.")
+    for tokens, name in ((doc, "elmo"), (doc, "elmo_vector"), (doc[0], "elmo"), (doc[0:2], "elmo_vector")):
+        with pytest.raises(ValueError, match="the doc has no vectors"):
+            getattr(tokens._, name)

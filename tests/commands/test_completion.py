@@ -38,6 +38,11 @@ def offered(words: str, *, folder: Path | None = None, **variables: str) -> list
         ("elmo embed --layers ", ["average", "top", "all"]),
         ("elmo embed --tokens", ["--tokens-out"]),
         ("elmo --config x.toml surprisal --unit ", ["bits", "nats"]),
+        ("elmo neighbors play -f ", ["text", "tsv", "jsonl"]),
+        ("elmo index x --input con", ["conll", "conllu"]),
+        ("elmo senses play --map ", ["pca", "umap"]),
+        ("elmo mix learn x --head bi", ["bilstm"]),
+        ("elmo mix learn x --input ", ["conll", "conllu", "tsv", "jsonl"]),
         ("elmo embed -o ", []),  # the shell offers files
     ],
 )

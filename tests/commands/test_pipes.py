@@ -62,6 +62,22 @@ def test_a_full_disk_behind_a_redirect_is_an_error(shell: Shell, model: Path, te
     )
 
 
+def test_a_reader_of_messages_that_leaves_stops_no_training(shell: Shell, here: Path) -> None:
+    line = '{ elmo train "$1" --preset tiny --max-steps 2 -o m; echo $? > code; } 2>&1 > answer | head -1'
+    answer = shell(line, DATA / "twenty.txt", folder=here)
+    assert len(answer.text.splitlines()) == 1
+    assert ((here / "code").read_text(), (here / "answer").read_text()) == ("0\n", "models/m\n")
+    assert (here / "models/m/model.safetensors").is_file()
+
+
+def test_messages_that_cannot_be_written_change_neither_work_nor_exit_code(
+    shell: Shell, model: Path, text: Path, here: Path
+) -> None:
+    line = f"elmo embed text.txt -m $1 {TOKENS} -o x.npy 2> /dev/full; echo $?; elmo info nothing 2> /dev/full; echo $?"
+    assert shell(line, model, folder=here).text.split() == ["0", "1"]
+    assert np.load(here / "x.npy").shape == (7, 64)
+
+
 @pytest.mark.parametrize("options", [(), ("-o", "-"), ("-f", "hdf5")], ids=["npy", "dash", "hdf5"])
 def test_binary_vectors_do_not_go_to_a_terminal(model: Path, text: Path, options: tuple[str, ...]) -> None:
     ours, theirs = pty.openpty()

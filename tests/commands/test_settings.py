@@ -93,6 +93,13 @@ def test_the_file_changes_what_a_command_does(elmo: Elmo, file: Path, model: Pat
     assert not np.allclose(np.load("default.npy"), flag)
 
 
+@pytest.mark.parametrize(("key", "command"), [("index", "neighbors"), ("mix", "embed")])
+def test_a_key_that_is_a_commands_name_too_may_stand_at_the_top(elmo: Elmo, file: Path, key: str, command: str) -> None:
+    file.write_text(f'{key} = "x.y"\n')
+    lines = shown(elmo("--config", file, "--show-settings", command))
+    assert lines[key].split() == f'{key} = "x.y" # f.toml:1'.split()
+
+
 def test_quiet_may_stand_in_the_file(elmo: Elmo, file: Path, model: Path) -> None:
     file.write_text("quiet = true\n")
     answer = elmo("--config", file, "embed", "line.txt", "-m", model, "-o", "x.npy")

@@ -8,7 +8,9 @@ from command_line import Answer
 Elmo = Callable[..., Answer]
 WRONG = {
     ("embed", "--foo"): "no such option: --foo\n  fix: perhaps --force, --format, --pool; see elmo embed -h",
-    ("embed", "--layers"): "option '--layers' requires an argument",
+    ("embed", "--layers"): "option '--layers' requires an argument\n  fix: see elmo embed -h",
+    ("embed", "--force=x"): "option '--force' does not take a value\n  fix: see elmo embed -h",
+    ("--config",): "option '--config' requires an argument\n  fix: see elmo -h",
     ("embed", "--batch-size", "x"): (
         "invalid value for '--batch-size': must be a whole number\n  fix: see elmo embed -h"
     ),
@@ -32,3 +34,7 @@ def test_without_a_command_there_is_help(arguments: tuple[str, ...], elmo: Elmo)
     assert answer.code == 2
     assert "Commands:\n" in answer.stderr
     assert "elmo: error" not in answer.stderr
+
+
+def test_remarks_on_an_option_stand_in_one_pair_of_brackets(elmo: Elmo) -> None:
+    assert "[default: 64; 1 to 1000000]" in " ".join(elmo("embed", "-h").text.split())
