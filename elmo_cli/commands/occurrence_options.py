@@ -273,10 +273,9 @@ def parse_layer(text: str, count: int) -> int:
     Raises:
         ConfigError: there is no such layer.
     """
-    if text == "top":
-        return count - 1
-    if not text.isdecimal() or int(text) >= count:
+    known = {"top": count - 1, **{str(number): number for number in range(count)}}
+    if text not in known:
         raise ConfigError(
             f"the model has no layer {text}", fix=f"choose --layer top, or a number from 0 to {count - 1}"
         )
-    return int(text)
+    return known[text]
