@@ -1,7 +1,5 @@
 """What the commands say: answers on stdout, everything else on stderr. The only module that prints."""
 
-import json
-import math
 import shutil
 import sys
 import textwrap
@@ -50,15 +48,9 @@ def answer_errors() -> Iterator[None]:
 
 def answer_json(value: dict[str, Any]) -> None:
     """Print an object as one line of JSON; null stands for what JSON has no number for, NaN and infinity."""
-    answer(json.dumps(_with_null(value), ensure_ascii=False, allow_nan=False))
+    from elmo_cli.storage.strict_json import strict_json
 
-
-def _with_null(value: Any) -> Any:  # noqa: ANN401 (whatever JSON holds)
-    if isinstance(value, dict):
-        return {key: _with_null(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_with_null(part) for part in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    answer(strict_json(value))
 
 
 def answer_table(rows: Sequence[Sequence[str]], *, left: Sequence[int] = (0,)) -> None:

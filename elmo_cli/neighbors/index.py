@@ -164,6 +164,8 @@ def append_to_index(folder: Path, work: Callable[[IndexInfo], Work], *, reporter
             part = _build_part(building, info, work(info), reporter)
             # An approximate index knows nothing of the new part.
             write_info(folder, replace(info, parts=(*info.parts, part), approximate={}))
+            for graph in info.approximate.values():
+                (folder / graph).unlink(missing_ok=True)
         except BaseException as error:
             _discard(folder, name)
             if isinstance(error, OSError):

@@ -22,6 +22,7 @@ from elmo_cli.storage.checkpoints import (
 from elmo_cli.storage.files import output_error, write_bytes_whole, write_text_whole
 from elmo_cli.storage.locks import is_free
 from elmo_cli.storage.registry import is_model
+from elmo_cli.storage.strict_json import strict_json
 from elmo_cli.storage.tensorboard import EventWriter
 
 RUN_FOLDER = "run"
@@ -131,11 +132,11 @@ class RunDir:
         return [json.loads(line) for line in lines if _step_of(line) is not None]
 
     def add_metrics(self, values: Mapping[str, Any]) -> None:
-        """Append a line to ``metrics.jsonl``, and the same to the events of `write_events`."""
+        """Append a line to ``metrics.jsonl``, null for what is no number, and the same to the events of TensorBoard."""
         path = self.path / METRICS_FILE
         try:
             with path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(values) + "\n")
+                file.write(strict_json(values) + "\n")
             if self._events is not None:
                 self._events.add(values)
         except OSError as error:

@@ -93,7 +93,8 @@ def read_run(folder: Path) -> RunSummary:
     changed, lines = path.stat().st_mtime, run.metrics()
     try:
         last = lines[-1] if lines else {"step": 0, "tokens": 0, "seconds": 0.0}
-        curve = [(int(line["step"]), float(line["heldout"]["both"])) for line in lines if "heldout" in line]
+        measured = [(int(line["step"]), line["heldout"]["both"]) for line in lines if "heldout" in line]
+        curve = [(step, float(both)) for step, both in measured if both is not None]
         position = (int(last["step"]), int(last["tokens"]), float(last["seconds"]))
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise ModelError(f"is damaged: {error!r}", where=Place(str(path))) from error

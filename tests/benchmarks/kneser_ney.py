@@ -72,6 +72,8 @@ class KneserNey:
         found = of_words[ids]
         grams = ids.astype(np.int64)  # id of the gram that starts at each position, -1 where it was never seen
         for n, order in enumerate(self.orders[1:], start=2):
+            if not len(order.keys):  # no sentence of the training text was as long
+                break
             words, contexts = ids[n - 1 :], grams[: len(ids) - n + 1]
             grams = _look_up(order.keys, contexts, words, self.size)
             counts = np.where(grams >= 0, order.counts[grams], 0).astype(np.uint32)
@@ -120,7 +122,7 @@ def learn(ids: NDArray[np.uint32], size: int, n: int = 5) -> KneserNey:
         starts = starts[by_key]
         del by_key
         is_first = np.empty(len(starts), dtype=bool)
-        is_first[0], is_first[1:] = True, longer_keys[1:] != longer_keys[:-1]
+        is_first[:1], is_first[1:] = True, longer_keys[1:] != longer_keys[:-1]
         first = np.flatnonzero(is_first)
         examples = starts[first]
         before = np.bincount(grams[examples + 1], minlength=len(counts)).astype(np.uint32)
@@ -143,8 +145,8 @@ def _order(keys: NDArray[np.uint64], counts: NDArray[np.uint32], size: int, cont
     contexts = (keys // np.uint64(size)).astype(np.uint32) if len(keys) else np.zeros(len(counts), dtype=np.uint32)
     totals = np.bincount(contexts, weights=counts, minlength=context_count)
     left_over = np.bincount(contexts, weights=discounts[np.minimum(counts, 3)], minlength=context_count)
-    left_over /= np.maximum(totals, 1)
-    return Order(keys, counts, totals.astype(np.int64), left_over, discounts)
+    shares = left_over / np.maximum(totals, 1)
+    return Order(keys, counts, totals.astype(np.int64), shares, discounts)
 
 
 def discounts_of(ones: int, twos: int, threes: int, fours: int) -> NDArray[np.float64]:

@@ -106,3 +106,10 @@ def test_a_sentence_does_not_depend_on_its_neighbours(model: KneserNey) -> None:
 def test_a_word_that_training_never_saw_has_a_probability(toy: list[list[int]]) -> None:
     model = learn(flat(toy), SIZE + 1, ORDER)
     assert 0 < model.probabilities(flat([[START_ID, SIZE, END_ID]]))[1] < 0.01
+
+
+def test_a_text_of_shorter_sentences_than_the_longest_ngram_is_counted(toy: list[list[int]]) -> None:
+    short = [[START_ID, 3, END_ID], [START_ID, 4, END_ID], [START_ID, 3, END_ID]]
+    model, other = learn(flat(short), SIZE, ORDER), learn(flat(short), SIZE, 3)
+    ids = flat(toy[:20])
+    assert model.probabilities(ids) == pytest.approx(other.probabilities(ids), rel=1e-12)

@@ -39,6 +39,7 @@ def test_what_is_added_later_makes_it_void(index: Index, work: Callable) -> None
     add_approximate(index.folder, seed=1, reporter=SilentReporter())
     grown = append_to_index(index.folder, lambda info: work(("new words",), "new.txt"), reporter=SilentReporter())
     assert grown.info.approximate == {}
+    assert not list(index.folder.glob("*.usearch"))
 
 
 def test_a_damaged_graph_is_an_error(index: Index) -> None:

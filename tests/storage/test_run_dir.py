@@ -1,6 +1,7 @@
 """A run's folder: settings that people can read, metrics by the line, and checkpoints that survive a crash."""
 
 import json
+import math
 import os
 import subprocess
 import tomllib
@@ -96,6 +97,12 @@ def test_metrics_are_json_lines(run: RunDir) -> None:
     run.add_metrics({"step": 1})
     lines = (run.path / "metrics.jsonl").read_text().splitlines()
     assert [json.loads(line) for line in lines] == [{"step": 0, "loss": 1.5}, {"step": 1}]
+
+
+def test_metrics_that_are_no_numbers_are_null_as_json_has_none(run: RunDir) -> None:
+    run.add_metrics({"step": 0, "heldout": {"both": math.inf}, "rates": [math.nan, 1.0]})
+    line = (run.path / "metrics.jsonl").read_text()
+    assert line == '{"step": 0, "heldout": {"both": null}, "rates": [null, 1.0]}\n'
 
 
 def test_metrics_of_steps_that_are_made_again_and_torn_lines_are_dropped(run: RunDir) -> None:
