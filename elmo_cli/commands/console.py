@@ -62,8 +62,10 @@ def answer_table(rows: Sequence[Sequence[str]], *, left: Sequence[int] = (0,)) -
     """
     from elmo_cli.neighbors.widths import width
 
-    widths = [max(map(width, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
+    # As they are going to be seen, so that columns stay columns whatever a file's name holds.
+    shown = [[encodable(harmless(cell), sys.stdout) for cell in row] for row in rows]
+    widths = [max(map(width, column)) for column in zip(*shown, strict=True)]
+    for row in shown:
         cells = []
         for number, cell in enumerate(row):
             padding = " " * (widths[number] - width(cell))
@@ -114,15 +116,26 @@ def encodable(text: str, stream: TextIO) -> str:
     return text.encode(encoding, "backslashreplace").decode(encoding)
 
 
+def _is_redrawn() -> bool:
+    """Tell whether stderr is a terminal that can erase what it shows: one called dumb shows nothing of a bar."""
+    if not sys.stderr.isatty():
+        return False
+    from rich.console import Console
+
+    return Console(stderr=True).is_interactive
+
+
 class ConsoleReporter:
     """A `Reporter` on stderr: notes as lines; progress as a bar on a terminal, else as a line now and then.
 
-    Args:
+    Attributes:
         quiet: say nothing but warnings.
+        bars: may be shown; not where others write on the same terminal meanwhile.
     """
 
     def __init__(self, *, quiet: bool) -> None:
         self.quiet = quiet
+        self.bars = True
         self._live: RichProgress | None = None
 
     def note(self, text: str) -> None:
@@ -136,7 +149,7 @@ class ConsoleReporter:
 
     def progress(self, title: str, total: float | None, unit: str) -> "PlainProgress | BarProgress":
         """Announce a piece of work."""
-        if self.quiet or not sys.stderr.isatty():
+        if self.quiet or not self.bars or not _is_redrawn():
             return PlainProgress(self, title, total, unit)
         return BarProgress(self, title, total, unit)
 
@@ -146,7 +159,8 @@ class ConsoleReporter:
         else:
             # Not wrapped here: the terminal does it, and what is copied from there keeps its lines.
             with unheard():
-                self._live.console.print(harmless(text, keep="\n\t"), markup=False, highlight=False, soft_wrap=True)
+                shown = encodable(harmless(text, keep="\n\t"), sys.stderr)
+                self._live.console.print(shown, markup=False, highlight=False, soft_wrap=True)
 
 
 class Rate:
@@ -208,23 +222,25 @@ class BarProgress:
 
         console = Console(stderr=True)
         left = TimeRemainingColumn(compact=True) if total is not None else TimeElapsedColumn()
-        # In a narrow terminal the words on the state are cut short, and not the figures before them.
-        whole, rest = Column(no_wrap=True), Column(no_wrap=True, overflow="ellipsis", ratio=1)
+        # In a narrow terminal the words on the state are cut short, and not the figures before them; without an ellipsis
+        # where it would be written out as an escape, too wide for the line.
+        cut = "ellipsis" if console.encoding.startswith("utf") else "crop"
+        whole, rest = Column(no_wrap=True), Column(no_wrap=True, overflow=cut, ratio=1)
         self._reporter = reporter
         self._unit = unit
         self._total = total
         self._rate = Rate()
         self._bar = Progress(
-            TextColumn("{task.description}", table_column=whole),
+            TextColumn("{task.description}", markup=False, table_column=whole),
             BarColumn(bar_width=20 if console.width >= _WIDE else 8),
-            TextColumn("{task.fields[count]}", table_column=whole),
+            TextColumn("{task.fields[count]}", markup=False, table_column=whole),
             left,
-            TextColumn("{task.fields[status]}", table_column=rest),
+            TextColumn("{task.fields[status]}", markup=False, table_column=rest),
             console=console,
             transient=True,
             expand=True,
         )
-        self._task = self._bar.add_task(title, total=total, count="", status="")
+        self._task = self._bar.add_task(encodable(harmless(title), sys.stderr), total=total, count="", status="")
 
     def __enter__(self) -> "BarProgress":
         self._reporter._live = self._bar
