@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 from elmo_cli.errors import ElmoError, Interrupted, harmless
 from elmo_cli.reporting import duration_text
@@ -73,11 +73,23 @@ def answer_table(rows: Sequence[Sequence[str]], *, left: Sequence[int] = (0,)) -
         answer("  ".join(cells).rstrip())
 
 
+def room_beside(rows: Sequence[Sequence[str]]) -> int | None:
+    """Return the columns that a terminal has left beside such a table for one more column, None where it is none."""
+    from elmo_cli.neighbors.widths import width
+
+    if not sys.stdout.isatty():
+        return None
+    widths = ([width(encodable(harmless(cell), sys.stdout)) + 2 for cell in row] for row in rows)
+    taken: int = sum(max(column) for column in zip(*widths, strict=True))
+    return shutil.get_terminal_size().columns - taken
+
+
 def answer_facts(rows: Sequence[tuple[str, str]]) -> None:
     """Print names and what is known of each, wrapped beside them on a terminal; elsewhere a fact is a line."""
     is_terminal = sys.stdout is not None and sys.stdout.isatty()
     width = max(shutil.get_terminal_size().columns - _NAME_WIDTH - 1, 20) if is_terminal else 0
-    for name, value in rows:
+    for name, raw in rows:
+        value = harmless(raw)
         lines = (
             textwrap.wrap(value, width, break_on_hyphens=False, break_long_words=False)
             if width and len(value) > width
@@ -123,6 +135,11 @@ def _is_redrawn() -> bool:
     from rich.console import Console
 
     return Console(stderr=True).is_interactive
+
+
+def can_show(characters: str) -> bool:
+    """Tell whether stdout takes some characters as they are."""
+    return encodable(characters, sys.stdout) == characters
 
 
 class ConsoleReporter:
@@ -222,9 +239,9 @@ class BarProgress:
 
         console = Console(stderr=True)
         left = TimeRemainingColumn(compact=True) if total is not None else TimeElapsedColumn()
-        # In a narrow terminal the words on the state are cut short, and not the figures before them; without an ellipsis
+        # In a narrow terminal the words on the state are cut short, and not the figures before them. There is no ellipsis
         # where it would be written out as an escape, too wide for the line.
-        cut = "ellipsis" if console.encoding.startswith("utf") else "crop"
+        cut: Literal["ellipsis", "crop"] = "ellipsis" if console.encoding.startswith("utf") else "crop"
         whole, rest = Column(no_wrap=True), Column(no_wrap=True, overflow=cut, ratio=1)
         self._reporter = reporter
         self._unit = unit

@@ -26,7 +26,7 @@ from elmo_cli.commands.options import (
     reading_workers,
     use_threads,
 )
-from elmo_cli.commands.streams import note_form, note_terminal, show_answer_alone
+from elmo_cli.commands.streams import note_form, note_terminal
 from elmo_cli.config import DTYPES, PRECISIONS
 from elmo_cli.embedding.selection import POOLS, check_pool, pooled_shape
 from elmo_cli.errors import ConfigError
@@ -174,8 +174,6 @@ def embed(
         reporter.note("--batch-size changes nothing without --carry-state: vectors do not depend on batches")
     note_terminal(sources, reporter)
     note_form(sources, input_mode, ctx, reporter)
-    for target in targets.of_text():
-        show_answer_alone(target, reporter)
     announce_size(targets, form, sources, input_mode, reporter)
     options = TextOptions(input_mode, lang or config.language, errors, check_column(column, input_mode))
     # Its processes load spaCy while this one loads torch; Typer ends them with the command.
