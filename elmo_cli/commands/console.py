@@ -239,7 +239,7 @@ class BarProgress:
 
         console = Console(stderr=True)
         left = TimeRemainingColumn(compact=True) if total is not None else TimeElapsedColumn()
-        # In a narrow terminal the words on the state are cut short, and not the figures before them. There is no ellipsis
+        # In a narrow terminal the words on the state are cut short, and not the figures before them. No ellipsis
         # where it would be written out as an escape, too wide for the line.
         cut: Literal["ellipsis", "crop"] = "ellipsis" if console.encoding.startswith("utf") else "crop"
         whole, rest = Column(no_wrap=True), Column(no_wrap=True, overflow=cut, ratio=1)
