@@ -150,7 +150,8 @@ def _called(parameter: Any) -> str:  # noqa: ANN401
 def _in_one_line(found: list[Any]) -> list[Any]:
     """Return completions whose help is short: Typer folds it at 80 columns, and fish takes each line for a word."""
     for item in found:
-        item.help = shorten((item.help or "").partition(". ")[0].rstrip("."), 60, placeholder=" ...")
+        sentence = re.sub(r"(?<=\w)'(?=\w)", "\u2019", (item.help or "").partition(". ")[0])  # zsh drops apostrophes
+        item.help = shorten(sentence.rstrip("."), 60, placeholder=" ...")
     return found
 
 
