@@ -2,7 +2,6 @@
 
 import shutil
 import sys
-import textwrap
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -90,14 +89,25 @@ def answer_facts(rows: Sequence[tuple[str, str]]) -> None:
     width = max(shutil.get_terminal_size().columns - _NAME_WIDTH - 1, 20) if is_terminal else 0
     for name, raw in rows:
         value = harmless(raw)
-        lines = (
-            textwrap.wrap(value, width, break_on_hyphens=False, break_long_words=False)
-            if width and len(value) > width
-            else [value]
-        )
-        for line in lines or [""]:
+        for line in _wrapped(value, width) if width else [value]:
             answer(f"{name:<{_NAME_WIDTH}} {line}".rstrip())
             name = ""
+
+
+def _wrapped(text: str, columns: int) -> list[str]:
+    """Return a text in lines of at most so many columns, whatever its script, where no word is wider."""
+    from elmo_cli.neighbors.widths import width
+
+    if width(text) <= columns:
+        return [text]
+    lines = [""]
+    for word in text.split():
+        longer = f"{lines[-1]} {word}".lstrip()
+        if width(longer) <= columns or not lines[-1]:
+            lines[-1] = longer
+        else:
+            lines.append(word)
+    return lines
 
 
 def error(problem: ElmoError | str) -> None:
@@ -171,12 +181,13 @@ class ConsoleReporter:
         return BarProgress(self, title, total, unit)
 
     def _line(self, text: str) -> None:
+        text = harmless(text)  # a message is one line, whatever the names of files hold
         if self._live is None:
             _say(text)
         else:
             # Not wrapped here: the terminal does it, and what is copied from there keeps its lines.
             with unheard():
-                shown = encodable(harmless(text, keep="\n\t"), sys.stderr)
+                shown = encodable(text, sys.stderr)
                 self._live.console.print(shown, markup=False, highlight=False, soft_wrap=True)
 
 

@@ -161,6 +161,30 @@ def test_a_table_in_another_encoding_is_aligned(terminal: Callable[..., Terminal
     assert stream.shown == "file          n\n\\u6c49\\u5b57  1\né             2\n"
 
 
+def test_facts_are_wrapped_by_the_columns_that_they_take(terminal: Callable[..., Terminal]) -> None:
+    from elmo_cli.commands.console import answer_facts
+
+    stream = terminal("stdout", columns=40)
+    answer_facts([("corpora", "汉字汉字 汉字汉字 汉字汉字, size"), ("tool", "elmo")])
+    assert stream.shown.splitlines() == [
+        "corpora         汉字汉字 汉字汉字",
+        "                汉字汉字, size",
+        "tool            elmo",
+    ]
+
+
+def test_a_name_of_two_lines_in_a_note_is_no_second_message(terminal: Callable[..., Terminal]) -> None:
+    from elmo_cli.commands.console import ConsoleReporter
+
+    stream = terminal("stderr")
+    reporter = ConsoleReporter(quiet=False)
+    reporter.note("a\nelmo: error: b.txt: read")
+    with reporter.progress("training", 5, "steps"):
+        reporter.warn("a\nb.txt: read")
+    assert "a\\nelmo: error: b.txt: read\n" in stream.shown
+    assert "elmo: warning: a\\nb.txt: read" in stream.shown
+
+
 def test_the_curve_of_a_run_takes_the_room_there_is(model: Path) -> None:
     def curve(columns: int, **variables: str) -> str:
         header, row = on_terminal("runs", model, columns=columns, **variables).splitlines()
