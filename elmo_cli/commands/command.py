@@ -1,7 +1,8 @@
 """How every command looks and is run: its usage and help in plain words, its settings, the places of its errors."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 from textwrap import shorten
 from typing import Any, Final
 
@@ -15,6 +16,7 @@ from elmo_cli.errors import ConfigError
 
 # Contexts, formatters and parameters are of Typer's own types, which it does not offer by name: Any, below.
 _TYPE: Final = re.compile(r"<(.*?)>|\b(?:INTEGER|FLOAT)(?: RANGE)?\b")  # as Typer 0.29 and 0.26 show it
+_SENTENCE: Final = 1000  # characters that none is longer than
 _METAVARS: Final = {"int": "N", "integer": "N", "float": "NUMBER", "str": "TEXT", "text": "TEXT"}
 
 
@@ -31,15 +33,18 @@ class ElmoCommand(TyperCommand):
 
     def get_short_help_str(self, limit: int = 45) -> str:
         """Return the first sentence of the help, all of it: lists of commands wrap it."""
-        return super().get_short_help_str(max(limit, 1000))
+        return super().get_short_help_str(max(limit, _SENTENCE))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401
         """Read the command line; a wrong value from a file is told with its line."""
         if ctx.meta.get(SHOW):
             for parameter in self.params:
                 parameter.required = False  # nothing is going to be done with it
-        with errors_placed(ctx), context_told(ctx):
-            return super().parse_args(ctx, args)
+        words = tuple(args)
+        with errors_placed(ctx), context_told(ctx, words):
+            rest: list[str] = super().parse_args(ctx, args)
+            _refuse_empty_names(self, ctx, words)
+            return rest
 
     def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:  # noqa: ANN401
         """Return the options that begin with what has been typed."""
@@ -68,9 +73,13 @@ class ElmoSubgroup(TyperGroup):
         _write_sections(self, ctx, formatter)
         self.format_commands(ctx, formatter)
 
+    def get_short_help_str(self, limit: int = 45) -> str:
+        """Return the first sentence of the help, as of every command."""
+        return super().get_short_help_str(max(limit, _SENTENCE))
+
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401
         """Read the options before the name of a command."""
-        with context_told(ctx):
+        with context_told(ctx, args):
             return super().parse_args(ctx, args)
 
     def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:  # noqa: ANN401
@@ -102,16 +111,47 @@ def help_records(command: Any, ctx: Any, kind: str) -> Iterable[tuple[str, str]]
 def _refuse_nul(command: Any, ctx: Any) -> None:  # noqa: ANN401
     """Refuse a NUL, which no name of a file may hold; a shell cannot pass one on, but a file of settings can."""
     for parameter in command.params:
-        value = ctx.params.get(parameter.name)
-        if any("\0" in str(each) for each in (value if isinstance(value, list | tuple) else [value])):
-            name = max(parameter.opts, key=len) if parameter.param_type_name == "option" else _name_of(parameter)
-            raise ConfigError(f"{name} holds a NUL character", fix="leave it out")
+        if any("\0" in str(each) for each in _values(ctx.params.get(parameter.name))):
+            raise ConfigError(f"{_called(parameter)} holds a NUL character", fix="leave it out")
+
+
+def _refuse_empty_names(command: Any, ctx: Any, words: Sequence[str]) -> None:  # noqa: ANN401
+    """Refuse an empty name, as of a shell's variable that is not set: `Path` would take it for the working folder.
+
+    Args:
+        command: whose options and arguments have been read.
+        ctx: that holds their values.
+        words: that they were read from.
+    """
+    doubtful = [each for each in command.params if _may_be_empty_name(each, _values(ctx.params.get(each.name)))]
+    if not doubtful:
+        return
+    typed, _, _ = command.make_parser(ctx).parse_args(list(words))
+    for parameter in doubtful:
+        if "" in _values(typed.get(parameter.name, ctx.lookup_default(parameter.name))):
+            raise ConfigError(
+                f"{_called(parameter)}: the name is empty", fix="check the quotes or the shell variable it comes from"
+            )
+
+
+def _may_be_empty_name(parameter: Any, values: Sequence[object]) -> bool:  # noqa: ANN401
+    named = parameter.param_type_name == "option" and re.search("FILE|DIR", parameter.metavar or "")
+    return Path() in values or bool(named and "" in values)
+
+
+def _values(value: object) -> Sequence[object]:
+    return value if isinstance(value, list | tuple) else [value]
+
+
+def _called(parameter: Any) -> str:  # noqa: ANN401
+    return max(parameter.opts, key=len) if parameter.param_type_name == "option" else _name_of(parameter)
 
 
 def _in_one_line(found: list[Any]) -> list[Any]:
     """Return completions whose help is short: Typer folds it at 80 columns, and fish takes each line for a word."""
     for item in found:
-        item.help = shorten((item.help or "").partition(". ")[0].rstrip("."), 60, placeholder=" ...")
+        sentence = re.sub(r"(?<=\w)'(?=\w)", "\u2019", (item.help or "").partition(". ")[0])  # zsh drops apostrophes
+        item.help = shorten(sentence.rstrip("."), 60, placeholder=" ...")
     return found
 
 

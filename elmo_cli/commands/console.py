@@ -2,13 +2,12 @@
 
 import shutil
 import sys
-import textwrap
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 from elmo_cli.errors import ElmoError, Interrupted, harmless
 from elmo_cli.reporting import duration_text
@@ -62,8 +61,10 @@ def answer_table(rows: Sequence[Sequence[str]], *, left: Sequence[int] = (0,)) -
     """
     from elmo_cli.neighbors.widths import width
 
-    widths = [max(map(width, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
+    # As they are going to be seen, so that columns stay columns whatever a file's name holds.
+    shown = [[encodable(harmless(cell), sys.stdout) for cell in row] for row in rows]
+    widths = [max(map(width, column)) for column in zip(*shown, strict=True)]
+    for row in shown:
         cells = []
         for number, cell in enumerate(row):
             padding = " " * (widths[number] - width(cell))
@@ -71,19 +72,42 @@ def answer_table(rows: Sequence[Sequence[str]], *, left: Sequence[int] = (0,)) -
         answer("  ".join(cells).rstrip())
 
 
+def room_beside(rows: Sequence[Sequence[str]]) -> int | None:
+    """Return the columns that a terminal has left beside such a table for one more column, None where it is none."""
+    from elmo_cli.neighbors.widths import width
+
+    if not sys.stdout.isatty():
+        return None
+    widths = ([width(encodable(harmless(cell), sys.stdout)) + 2 for cell in row] for row in rows)
+    taken: int = sum(max(column) for column in zip(*widths, strict=True))
+    return shutil.get_terminal_size().columns - taken
+
+
 def answer_facts(rows: Sequence[tuple[str, str]]) -> None:
     """Print names and what is known of each, wrapped beside them on a terminal; elsewhere a fact is a line."""
     is_terminal = sys.stdout is not None and sys.stdout.isatty()
     width = max(shutil.get_terminal_size().columns - _NAME_WIDTH - 1, 20) if is_terminal else 0
-    for name, value in rows:
-        lines = (
-            textwrap.wrap(value, width, break_on_hyphens=False, break_long_words=False)
-            if width and len(value) > width
-            else [value]
-        )
-        for line in lines or [""]:
+    for name, raw in rows:
+        value = harmless(raw)
+        for line in _wrapped(value, width) if width else [value]:
             answer(f"{name:<{_NAME_WIDTH}} {line}".rstrip())
             name = ""
+
+
+def _wrapped(text: str, columns: int) -> list[str]:
+    """Return a text in lines of at most so many columns, whatever its script, where no word is wider."""
+    from elmo_cli.neighbors.widths import width
+
+    if width(text) <= columns:
+        return [text]
+    lines = [""]
+    for word in text.split():
+        longer = f"{lines[-1]} {word}".lstrip()
+        if width(longer) <= columns or not lines[-1]:
+            lines[-1] = longer
+        else:
+            lines.append(word)
+    return lines
 
 
 def error(problem: ElmoError | str) -> None:
@@ -114,15 +138,31 @@ def encodable(text: str, stream: TextIO) -> str:
     return text.encode(encoding, "backslashreplace").decode(encoding)
 
 
+def _is_redrawn() -> bool:
+    """Tell whether stderr is a terminal that can erase what it shows: one called dumb shows nothing of a bar."""
+    if not sys.stderr.isatty():
+        return False
+    from rich.console import Console
+
+    return Console(stderr=True).is_interactive
+
+
+def can_show(characters: str) -> bool:
+    """Tell whether stdout takes some characters as they are."""
+    return encodable(characters, sys.stdout) == characters
+
+
 class ConsoleReporter:
     """A `Reporter` on stderr: notes as lines; progress as a bar on a terminal, else as a line now and then.
 
-    Args:
+    Attributes:
         quiet: say nothing but warnings.
+        bars: may be shown; not where others write on the same terminal meanwhile.
     """
 
     def __init__(self, *, quiet: bool) -> None:
         self.quiet = quiet
+        self.bars = True
         self._live: RichProgress | None = None
 
     def note(self, text: str) -> None:
@@ -136,17 +176,19 @@ class ConsoleReporter:
 
     def progress(self, title: str, total: float | None, unit: str) -> "PlainProgress | BarProgress":
         """Announce a piece of work."""
-        if self.quiet or not sys.stderr.isatty():
+        if self.quiet or not self.bars or not _is_redrawn():
             return PlainProgress(self, title, total, unit)
         return BarProgress(self, title, total, unit)
 
     def _line(self, text: str) -> None:
+        text = harmless(text)  # a message is one line, whatever the names of files hold
         if self._live is None:
             _say(text)
         else:
             # Not wrapped here: the terminal does it, and what is copied from there keeps its lines.
             with unheard():
-                self._live.console.print(harmless(text, keep="\n\t"), markup=False, highlight=False, soft_wrap=True)
+                shown = encodable(text, sys.stderr)
+                self._live.console.print(shown, markup=False, highlight=False, soft_wrap=True)
 
 
 class Rate:
@@ -208,23 +250,25 @@ class BarProgress:
 
         console = Console(stderr=True)
         left = TimeRemainingColumn(compact=True) if total is not None else TimeElapsedColumn()
-        # In a narrow terminal the words on the state are cut short, and not the figures before them.
-        whole, rest = Column(no_wrap=True), Column(no_wrap=True, overflow="ellipsis", ratio=1)
+        # In a narrow terminal the words on the state are cut short, and not the figures before them. No ellipsis
+        # where it would be written out as an escape, too wide for the line.
+        cut: Literal["ellipsis", "crop"] = "ellipsis" if console.encoding.startswith("utf") else "crop"
+        whole, rest = Column(no_wrap=True), Column(no_wrap=True, overflow=cut, ratio=1)
         self._reporter = reporter
         self._unit = unit
         self._total = total
         self._rate = Rate()
         self._bar = Progress(
-            TextColumn("{task.description}", table_column=whole),
+            TextColumn("{task.description}", markup=False, table_column=whole),
             BarColumn(bar_width=20 if console.width >= _WIDE else 8),
-            TextColumn("{task.fields[count]}", table_column=whole),
+            TextColumn("{task.fields[count]}", markup=False, table_column=whole),
             left,
-            TextColumn("{task.fields[status]}", table_column=rest),
+            TextColumn("{task.fields[status]}", markup=False, table_column=rest),
             console=console,
             transient=True,
             expand=True,
         )
-        self._task = self._bar.add_task(title, total=total, count="", status="")
+        self._task = self._bar.add_task(encodable(harmless(title), sys.stderr), total=total, count="", status="")
 
     def __enter__(self) -> "BarProgress":
         self._reporter._live = self._bar

@@ -7,6 +7,7 @@ import typer
 
 from elmo_cli.commands import console
 from elmo_cli.commands.options import Device, Model
+from elmo_cli.errors import harmless
 from elmo_cli.reporting import counted
 from elmo_cli.settings import DEFAULT_MODEL
 
@@ -35,7 +36,7 @@ def doctor(
         console.answer_json(found.to_json())
     else:
         for line in _lines(found):
-            console.answer(line)
+            console.answer(harmless(line))  # a model's name may have line ends
     if found.problems:
         raise typer.Exit(1)
 

@@ -72,6 +72,13 @@ class Targets:
                 f"vectors and table would both go to {self.tokens_out}", fix="choose another --tokens-out"
             )
 
+    def of_text(self) -> list[Path | None]:
+        """Return where lines of text go, if not into a folder; None is standard output."""
+        if self.out_dir is not None:
+            return []
+        vectors = [self.output] if self.form in TEXT_FORMATS else []
+        return vectors + ([] if self.tokens_out is None else [self.tokens_out])
+
     def jobs(self, arguments: Sequence[str], suffixes: Sequence[str]) -> list[Job]:
         """Return what is to be done, with everything wrong about inputs and outputs found before it begins.
 

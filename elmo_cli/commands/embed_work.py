@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from elmo_cli.commands.embed_target import Job, Targets
-from elmo_cli.commands.streams import output_stream
+from elmo_cli.commands.streams import output_stream, show_answer_alone
 from elmo_cli.reporting import Progress, Reporter
 from elmo_cli.storage.vector_formats import VectorForm
 
@@ -38,6 +38,8 @@ class EmbedWork:
         from elmo_cli.embedding.write import Written
 
         written = Written()
+        for target in self.targets.of_text():
+            show_answer_alone(target, reporter)
         done = 0
         try:
             with reporter.progress("embedding", None, "tokens") as progress:

@@ -32,7 +32,7 @@ from elmo_cli.commands.options import (
     refuse_own_input,
     use_threads,
 )
-from elmo_cli.commands.streams import note_terminal, output_stream
+from elmo_cli.commands.streams import note_terminal, output_stream, show_answer_alone
 from elmo_cli.errors import ConfigError, Place
 from elmo_cli.reporting import Reporter
 
@@ -91,6 +91,7 @@ def predict(
     errors = choose("--encoding-errors", encoding_errors, ENCODING_ERRORS)
     mode = None if input_mode is None else choose("--input", input_mode, (*LABELLED, *PLAIN))
     note_terminal([file], reporter)
+    show_answer_alone(output, reporter)
     task = asked.mix.task
     text = open_text(file, mode, errors=errors, own_mode=task.input, own_columns=task.columns)
     refuse_own_input([output], [text.name, *asked.sources])

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from elmo_cli.commands import console
+from elmo_cli.errors import harmless
 
 if TYPE_CHECKING:
     from elmo_cli.mixing.metrics import Score
@@ -28,7 +29,7 @@ def print_mixes(mixes: "Sequence[tuple[str, MixFile]]", *, as_json: bool) -> Non
 def _print_mix(name: str, mix: "MixFile") -> None:
     seeds = f"{len(mix.seeds)} seeds" if len(mix.seeds) > 1 else f"seed {mix.seeds[0]}"
     norm = ", layer norm" if mix.weights.layer_norm else ""
-    console.answer(f"{name}  {mix.encoder.name}, {mix.head.kind} head, {seeds}{norm}")
+    console.answer(f"{harmless(name)}  {mix.encoder.name}, {mix.head.kind} head, {seeds}{norm}")
     if mix.scores:
         console.answer("")
         console.answer_table(_score_rows(mix.scores, mix.task.metric))
@@ -62,7 +63,7 @@ def _mean_text(values: Sequence[float]) -> str:
 
     mean = 100 * sum(values) / len(values)
     sd = deviation(tuple(values))
-    return f"{mean:.2f}" if sd is None else f"{mean:.2f} ± {100 * sd:.2f}"
+    return f"{mean:.2f}" if sd is None else f"{mean:.2f} {_give_or_take()} {100 * sd:.2f}"
 
 
 def _spread(values: Sequence[float]) -> str:
@@ -70,10 +71,16 @@ def _spread(values: Sequence[float]) -> str:
     from elmo_cli.storage.mix_file import deviation
 
     sd = deviation(tuple(values))
-    return "" if sd is None else f"{sum(values) / len(values):.3f} ± {sd:.3f}"
+    return "" if sd is None else f"{sum(values) / len(values):.3f} {_give_or_take()} {sd:.3f}"
+
+
+def _give_or_take() -> str:
+    return "±" if console.can_show("±") else "+-"
 
 
 def _bar(share: float) -> str:
+    if not console.can_show("█" + _PARTS):
+        return "#" * round(share * _BAR)
     eighths = round(share * _BAR * 8)
     full, part = divmod(eighths, 8)
     return "█" * full + (_PARTS[part] if part else "")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
-from elmo_cli.commands.console import encodable
+from elmo_cli.commands.console import can_show, encodable
 from elmo_cli.commands.options import choose
 from elmo_cli.commands.streams import output_stream
 from elmo_cli.errors import ConfigError
@@ -125,10 +125,12 @@ class Answer:
         elif self._form.name == "tsv":
             self._table(TYPE_COLUMNS, rows, {})
         else:
-            from elmo_cli.neighbors.widths import one_line
+            from elmo_cli.neighbors.widths import one_line, width
 
-            for near in found:
-                self._out.line(f"{near.score:6.3f}  {one_line(near.word)}  {near.count:,}")
+            words = [one_line(near.word) for near in found]
+            widest = max(map(width, words), default=0)
+            for near, shown in zip(found, words, strict=True):
+                self._out.line(f"{near.score:6.3f}  {shown}{' ' * (widest - width(shown))}  {near.count:,}")
 
     def _table(self, names: Sequence[str], rows: Iterable[Sequence[object]], head: Mapping[str, object]) -> None:
         if not self._written:
@@ -165,9 +167,12 @@ class LineWriter:
     def concordance(self, hits: "Sequence[Hit]") -> None:
         """Write a line a hit, its word highlighted on a terminal."""
         from elmo_cli.neighbors.concordance import concordance
+        from elmo_cli.neighbors.widths import one_line
 
-        mark = "…" if (sys.stdout.encoding or "").lower().startswith("utf") else "..."
-        lines = concordance(hits, self._form.columns, mark=mark, short=self._form.terminal)
+        # What a terminal in another encoding shows as escapes takes their room.
+        shown = (lambda text: encodable(one_line(text), sys.stdout)) if self._form.terminal else one_line
+        mark = "…" if can_show("…") else "..."
+        lines = concordance(hits, self._form.columns, mark=mark, short=self._form.terminal, shown=shown)
         if not self._form.terminal:
             for line in lines:
                 self.line(str(line))

@@ -28,8 +28,8 @@ EncodingErrors = Literal["strict", "replace"]
 
 
 def complete_model(incomplete: str) -> list[str]:
-    """Return the names of models that begin with what has been typed."""
-    return [name for name in model_names() if name.startswith(incomplete)]
+    """Return the names of models that begin with what has been typed; none that would steer the terminal."""
+    return [name for name in model_names() if name.startswith(incomplete) and name.isprintable()]
 
 
 def complete_from(*words: str) -> Callable[[str], list[str]]:

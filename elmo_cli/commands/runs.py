@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 _HEADER = ("name", "steps", "tokens", "held-out", "state", "changed", "curve")
 _LEFT = (0, 4, 6)  # columns of words
 _BARS = "▁▂▃▄▅▆▇█"
+_PLAIN_BARS = "12345678"  # where the encoding has no others
 _CURVE_WIDTH = 20
+_LEAST_WIDTH = len(_HEADER[-1])
 _DAY_S = 86_400
 
 
@@ -45,15 +47,25 @@ def runs(
             console.answer_json(run.to_json())
     elif found:
         now = time.time()
-        console.answer_table([_HEADER, *(_row(run, now) for run in found)], left=_LEFT)
+        rows = [_HEADER[:-1], *(_row(run, now) for run in found)]
+        width = console.room_beside(rows)
+        if width is None or width >= _LEAST_WIDTH:  # else rows without a curve are easier to read than broken ones
+            curves = [_HEADER[-1], *_curves(found, min(width or _CURVE_WIDTH, _CURVE_WIDTH))]
+            rows = [(*row, curve) for row, curve in zip(rows, curves, strict=True)]
+        console.answer_table(rows, left=_LEFT)
     if not found:
         reporter.note(f"no run in {', '.join(map(str, folders or [default]))}; start one with `elmo train`")
 
 
 def _row(run: "RunSummary", now: float) -> tuple[str, ...]:
     best = "-" if run.best is None else f"{run.best:,.2f}"
-    curve = sparkline([perplexity for _, perplexity in run.curve], _CURVE_WIDTH)
-    return run.name, f"{run.steps:,}", f"{run.tokens:,}", best, run.state, _age(now - run.changed), curve
+    return run.name, f"{run.steps:,}", f"{run.tokens:,}", best, run.state, _age(now - run.changed)
+
+
+def _curves(found: "Sequence[RunSummary]", width: int) -> list[str]:
+    """Return the curve of each run, in what stdout can show."""
+    bars = _BARS if console.can_show(_BARS) else _PLAIN_BARS
+    return [sparkline([perplexity for _, perplexity in run.curve], width, bars) for run in found]
 
 
 def _age(seconds: float) -> str:
@@ -61,7 +73,7 @@ def _age(seconds: float) -> str:
     return f"{seconds / _DAY_S:,.0f}d ago" if seconds >= 2 * _DAY_S else f"{duration_text(seconds)} ago"
 
 
-def sparkline(values: Sequence[float], width: int) -> str:
+def sparkline(values: Sequence[float], width: int, bars: str = _BARS) -> str:
     """Return numbers above 0 as bars on a logarithmic scale from the lowest to the highest.
 
     Of more values than ``width``, every so-manieth is shown, the first and the last among them.
@@ -72,4 +84,4 @@ def sparkline(values: Sequence[float], width: int) -> str:
         return ""
     lowest, highest = math.log(min(values)), math.log(max(values))
     span = highest - lowest or 1.0
-    return "".join(_BARS[round((math.log(value) - lowest) / span * (len(_BARS) - 1))] for value in values)
+    return "".join(bars[round((math.log(value) - lowest) / span * (len(bars) - 1))] for value in values)

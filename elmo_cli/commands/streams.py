@@ -1,11 +1,12 @@
 """Where a command's text comes from and where its answer goes."""
 
 import os
+import stat
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePath
-from typing import BinaryIO, cast
+from typing import BinaryIO, TextIO, cast
 
 import typer
 
@@ -21,6 +22,28 @@ def note_terminal(sources: Sequence[str], reporter: Reporter) -> None:
     """Say how to end the text, where it is typed."""
     if STDIN in sources and sys.stdin.isatty():
         reporter.note("reading text from the terminal; end it with Ctrl-D")
+        _leave_out_bars(reporter)  # which would wipe away what is typed
+
+
+def show_answer_alone(output: Path | None, reporter: Reporter) -> None:
+    """Show no bar while lines of an answer go to standard output, if a terminal shows them as they come.
+
+    The bar would stand among them, or in the window of a pager: of a pipe nobody knows where its reader writes.
+    """
+    if (output is None or str(output) in (STDIN, "/dev/stdout")) and (sys.stdout.isatty() or _is_pipe(sys.stdout)):
+        _leave_out_bars(reporter)
+
+
+def _leave_out_bars(reporter: Reporter) -> None:
+    if isinstance(reporter, console.ConsoleReporter):
+        reporter.bars = False
+
+
+def _is_pipe(stream: TextIO) -> bool:
+    try:
+        return stat.S_ISFIFO(os.fstat(stream.fileno()).st_mode)
+    except (OSError, ValueError):  # closed, or in memory
+        return False
 
 
 def note_form(sources: Sequence[str], mode: str, ctx: typer.Context, reporter: Reporter) -> None:

@@ -25,7 +25,7 @@ from elmo_cli.commands.options import (
     refuse_own_input,
     use_threads,
 )
-from elmo_cli.commands.streams import note_form, note_terminal, output_stream
+from elmo_cli.commands.streams import note_form, note_terminal, output_stream, show_answer_alone
 from elmo_cli.errors import ConfigError
 from elmo_cli.reporting import Reporter, counted
 from elmo_cli.settings import DEFAULT_MODEL
@@ -98,6 +98,7 @@ def surprisal(
     refuse_own_input([output], [source])
     note_terminal([source], reporter)
     note_form([source], input_mode, ctx, reporter)
+    show_answer_alone(output, reporter)
 
     columns, stimuli = _stimuli(source, text_col, TextOptions(input_mode, lang or config.language, errors, column))
     stimuli = chain([*islice(stimuli, 1)], stimuli)  # a text that is none is told before anything is written

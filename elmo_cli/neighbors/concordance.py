@@ -1,6 +1,6 @@
 """Occurrences as a concordance: a line each, the word in the middle, what stands around it to both sides."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -99,7 +99,9 @@ def hits_of(index: Index, scored: Sequence[Scored]) -> list[Hit]:
     return hits
 
 
-def concordance(hits: Sequence[Hit], columns: int, *, mark: str = "…", short: bool = False) -> list[ConcordanceLine]:
+def concordance(
+    hits: Sequence[Hit], columns: int, *, mark: str = "…", short: bool = False, shown: Callable[[str], str] = one_line
+) -> list[ConcordanceLine]:
     """Return a line for each hit, of ``columns`` columns at most, with the words in the middle one below the other.
 
     Args:
@@ -107,25 +109,26 @@ def concordance(hits: Sequence[Hit], columns: int, *, mark: str = "…", short: 
         columns: of the terminal; less than 40 counts as 40, more than 200 as 200.
         mark: stands for what is cut off.
         short: name the demonstration corpus, which lies deep in the package, without its folder.
+        shown: returns a text as it is going to be seen, in one line.
     """
     columns = min(max(columns, NARROWEST), WIDEST)
-    places = [_place(hit, max(columns // 4, 10), mark, short=short) for hit in hits]
+    places = [_place(hit, max(columns // 4, 10), mark, shown, short=short) for hit in hits]
     room = columns - _SCORE_COLUMNS - 2 - 2 - max(map(width, places), default=0)
-    return [_line(hit, place, room, mark) for hit, place in zip(hits, places, strict=True)]
+    return [_line(hit, place, room, mark, shown) for hit, place in zip(hits, places, strict=True)]
 
 
-def _place(hit: Hit, room: int, mark: str, *, short: bool) -> str:
+def _place(hit: Hit, room: int, mark: str, shown: Callable[[str], str], *, short: bool) -> str:
     number = f":{hit.line}"
     file = Path(hit.file).name if short and Path(hit.file).parts[-len(_DEMO) :] == _DEMO else hit.file
-    return cut_start(one_line(file), max(room - len(number), 1), mark) + number
+    return cut_start(shown(file), max(room - len(number), 1), mark) + number
 
 
-def _line(hit: Hit, place: str, room: int, mark: str) -> ConcordanceLine:
-    word = cut_end(one_line(hit.word), room - 4, mark)
+def _line(hit: Hit, place: str, room: int, mark: str, shown: Callable[[str], str]) -> ConcordanceLine:
+    word = cut_end(shown(hit.word), room - 4, mark)
     # A space between word and context only where the text has one: there is none in Chinese or before a comma.
     before, after = hit.text[: hit.start], hit.text[hit.end :]
-    left = one_line(before) + (" " if before[-1:].isspace() else "")
-    right = (" " if after[:1].isspace() else "") + one_line(after)
+    left = shown(before) + (" " if before[-1:].isspace() else "")
+    right = (" " if after[:1].isspace() else "") + shown(after)
     left_room = max(room // 2 - (width(word) + 1) // 2, 0)
     left = cut_start(left, left_room, mark)
     right = cut_end(right, room - left_room - width(word), mark)

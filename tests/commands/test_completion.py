@@ -64,6 +64,19 @@ def test_models_are_those_of_here_of_the_search_path_and_of_the_user(tmp_path: P
     assert found == ["mine0", "mine1", "mine2"]
 
 
+def test_a_name_that_would_steer_the_terminal_is_not_offered(tmp_path: Path) -> None:
+    for name in ("mine", "mine\x1b[2J", "mine\nmine2"):
+        (tmp_path / "models" / name).mkdir(parents=True)
+        (tmp_path / "models" / name / "config.json").write_text("{}")
+    assert offered("elmo embed -m mi", folder=tmp_path) == ["mine"]
+
+
+def test_help_of_a_command_has_no_apostrophe_that_a_shell_drops() -> None:
+    variables = {"_ELMO_COMPLETE": "complete_zsh", "_TYPER_COMPLETE_ARGS": "elmo inf"}
+    run = subprocess.run([elmo_program()], env={**os.environ, **variables}, capture_output=True, text=True, check=True)
+    assert "Show a model\u2019s shape" in run.stdout
+
+
 @pytest.mark.parametrize("words", ["elmo embed -m sm", "elmo train --preset ", "elmo embed -f ", "elmo embed --"])
 def test_completion_loads_nothing_heavy(words: str) -> None:
     environment = {**os.environ, "_ELMO_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": "3"}

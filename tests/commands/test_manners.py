@@ -89,23 +89,34 @@ def test_a_column_without_columns_is_refused(elmo: Elmo, model: Path, text: Path
 
 
 @pytest.mark.parametrize(
-    "arguments",
+    ("arguments", "name"),
     [
-        ("train", "fine.txt", "-o", ""),
-        ("finetune", "fine.txt", "-o", ""),
-        ("convert", "fine.txt", "-o", ""),
-        ("embed", "fine.txt", "-m", "", "-o", "x.npy"),
-        ("info", ""),
+        (("train", "fine.txt", "-o", ""), "--output: the"),
+        (("train", "--resume", ""), "--resume: the"),
+        (("finetune", "fine.txt", "-o", ""), "--output: the"),
+        (("convert", "fine.txt", "-o", ""), "--output: the"),
+        (("convert", "fine.txt", "--to", "allennlp", "--output="), "--output: the"),
+        (("embed", "fine.txt", "-m", "", "-o", "x.npy"), "--model: the"),
+        (("embed", "fine.txt", "--out-dir", ""), "--out-dir: the"),
+        (("surprisal", "fine.txt", "-o", ""), "--output: the"),
+        (("index", "fine.txt", "--force", "-o", ""), "--output: the"),
+        (("neighbors", "fine", "--batch", ""), "--batch: the"),
+        (("neighbors", "fine", "--corpus", "fine.txt", "--index", ""), "--index: the"),
+        (("senses", "fine", "--plot", ""), "--plot: the"),
+        (("mix", "show", "x.json", ""), "FILE: the"),
+        (("mix", "predict", "fine.txt", "--mix="), "--mix: the"),
+        (("runs", ""), "DIR: the"),
+        (("info", ""), "a model's"),
     ],
-    ids=" ".join,
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
-def test_an_empty_name_of_a_model_is_told_and_does_nothing(
-    elmo: Elmo, text: Path, arguments: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, model: Path
+def test_an_empty_name_is_told_and_does_nothing(
+    elmo: Elmo, text: Path, arguments: tuple[str, ...], name: str, monkeypatch: pytest.MonkeyPatch, model: Path
 ) -> None:
     monkeypatch.setenv("ELMO_MODEL", str(model))
     answer = elmo(*arguments)
     assert (answer.code, answer.stdout) == (2, b"")
-    assert answer.stderr == error("a model's name is empty", "check the quotes or the shell variable it comes from")
+    assert answer.stderr == error(f"{name} name is empty", "check the quotes or the shell variable it comes from")
     assert list(text.parent.iterdir()) == [text]
 
 

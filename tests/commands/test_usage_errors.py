@@ -1,6 +1,7 @@
 """A wrong command line is told in the form of all errors, with the help to look at; exit code 2."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from command_line import Answer
@@ -18,6 +19,15 @@ WRONG = {
     ("mix", "lern"): "no such command 'lern'\n  fix: perhaps learn; see elmo mix -h",
     ("doctor", "x"): "got unexpected extra argument(s) (x)\n  fix: see elmo doctor -h",
     ("--foo",): "no such option: --foo\n  fix: see elmo -h",
+    ("train", "x", "--quiet"): (
+        "no such option: --quiet\n  fix: write it before the command: elmo --quiet train; see elmo train -h"
+    ),
+    ("mix", "learn", "--config", "x"): (
+        "no such option: --config\n"
+        "  fix: write it before the command: elmo --config FILE mix learn; see elmo mix learn -h"
+    ),
+    ("mix", "-q", "learn"): "no such option: -q\n  fix: write it before the command: elmo -q mix; see elmo mix -h",
+    ("embed", "-no-file"): "no such option: -n\n  fix: see elmo embed -h",
 }
 
 
@@ -26,6 +36,15 @@ def test_a_wrong_command_line_is_told_in_the_form_of_all_errors(arguments: tuple
     answer = elmo(*arguments)
     assert (answer.code, answer.stderr) == (2, f"elmo: error: {WRONG[arguments]}\n")
     assert not answer.stdout
+
+
+def test_a_file_that_looks_like_an_option_is_told_how_to_be_named(elmo: Elmo, here: Path) -> None:
+    (here / "-notes.txt").write_text("A line .\n")
+    told = (
+        "elmo: error: no such option: -n\n  fix: if it is the file -notes.txt, write ./-notes.txt; see elmo embed -h\n"
+    )
+    assert (answer := elmo("embed", "-notes.txt")).code == 2
+    assert answer.stderr == told
 
 
 @pytest.mark.parametrize("arguments", [(), ("mix",)], ids=["elmo", "elmo mix"])
