@@ -220,6 +220,10 @@ def _table(name: str, table: Mapping[str, Any]) -> Iterator[str]:
             yield f"{key} = {json.dumps(value, ensure_ascii=False)}".replace("\x7f", "\\u007f")
 
 
+def _has_begun(run: RunDir) -> bool:
+    return run.state == "running" or any(path.name not in (SETTINGS_FILE, _LOCK_FILE) for path in run.path.glob("*"))
+
+
 def find_run(name: str) -> Path:
     """Return the folder of the model whose run is to go on: a path, or a name under ``models/``.
 
@@ -235,10 +239,13 @@ def find_run(name: str) -> Path:
 def refuse_existing_model(folder: Path, *, force: bool) -> None:
     """Refuse to train over a model or a run, unless forced.
 
+    A run that was stopped before it measured or saved anything is none: there is nothing to lose, and who stops at the
+    sight of the plan wants to begin anew.
+
     Raises:
         TargetExists: there is one.
     """
-    if not force and (is_model(folder) or any((folder / RUN_FOLDER).glob("*"))):
+    if not force and (is_model(folder) or _has_begun(RunDir(folder))):
         raise TargetExists(
             "there is a model or a run already",
             where=Place(str(folder)),

@@ -5,6 +5,7 @@ import math
 import os
 import subprocess
 import tomllib
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -265,7 +266,18 @@ def test_where_there_is_no_run_nothing_can_go_on() -> None:
     )
 
 
-@pytest.mark.parametrize("there", ["config.json", "run/settings.toml"])
+def test_a_run_that_has_nothing_yet_is_begun_anew_without_force_unless_it_is_under_way(tmp_path: Path) -> None:
+    run = RunDir(tmp_path)
+    run.create({})
+    with suppress(KeyboardInterrupt), run.under_way():
+        with pytest.raises(OutputError):
+            refuse_existing_model(tmp_path, force=False)
+        raise KeyboardInterrupt
+    assert sorted(path.name for path in run.path.iterdir()) == ["lock", "settings.toml"]
+    refuse_existing_model(tmp_path, force=False)
+
+
+@pytest.mark.parametrize("there", ["config.json", "run/metrics.jsonl"])
 def test_a_model_or_a_run_is_not_replaced_unless_forced(tmp_path: Path, there: str) -> None:
     refuse_existing_model(tmp_path, force=False)
     (tmp_path / there).parent.mkdir(exist_ok=True)
