@@ -5,7 +5,9 @@ import json
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +24,8 @@ from elmo_cli.text.workers import BlockWorkers
 
 # Below this much text a second process costs more to start than it saves.
 _WORTH_PROCESSES_BYTES = 4_000_000
+_BUILDING = ".building-"
+_ABANDONED_S = 24 * 60 * 60  # a text that is being read is written all the time
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +60,8 @@ def prepare_corpus(
             return Corpus(found).named(sources)
     try:
         cache.mkdir(parents=True, exist_ok=True)
-        building = Path(tempfile.mkdtemp(prefix=".building-", dir=cache))
+        _remove_leftovers(cache)
+        building = Path(tempfile.mkdtemp(prefix=_BUILDING, dir=cache))
     except OSError as error:
         raise _cannot_write(cache, error) from error
     try:
@@ -65,6 +70,14 @@ def prepare_corpus(
         raise _cannot_write(cache, error) from error
     finally:
         shutil.rmtree(building, ignore_errors=True)
+
+
+def _remove_leftovers(cache: Path) -> None:
+    """Remove what a kill has left of preparations: such folders in which nothing was written within a day."""
+    for folder in cache.glob(f"{_BUILDING}*"):
+        with suppress(OSError):  # it has gone meanwhile, or is of another user
+            if max(path.stat().st_mtime for path in (folder, *folder.iterdir())) < time.time() - _ABANDONED_S:
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 def _build(

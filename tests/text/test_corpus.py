@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -237,6 +238,19 @@ def test_two_processes_may_prepare_the_same_corpus(
     corpus = prepared(cache, file_of(tmp_path, TEXT))
     assert sentences_of(corpus)[0] == ["the", "cat", "sat"]
     assert list(cache.iterdir()) == [corpus.folder]
+
+
+def test_what_a_kill_has_left_of_preparations_goes_after_a_day(cache: Path, tmp_path: Path) -> None:
+    for name, hours in ((".building-abandoned", 25), (".building-underway", 0), ("of-somebody-else", 25)):
+        (cache / name).mkdir(parents=True)
+        (cache / name / "tokens.raw").write_bytes(b"1234")
+        for path in (cache / name / "tokens.raw", cache / name):
+            os.utime(path, (time.time() - hours * 3600,) * 2)
+    os.utime(cache / ".building-underway", (0, 0))  # a folder's own time stands still while its files grow
+    corpus = prepared(cache, file_of(tmp_path, TEXT))
+    assert sorted(path.name for path in cache.iterdir()) == sorted(
+        [".building-underway", "of-somebody-else", corpus.folder.name]
+    )
 
 
 def test_a_file_named_twice_is_not_read_again(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
