@@ -87,7 +87,7 @@ class Interrupted(ElmoError):
     """Stopped by a signal, after saving.
 
     Args:
-        signal_number: 2 for SIGINT, 15 for SIGTERM; the exit code is 128 more, as shells count.
+        signal_number: 1 for SIGHUP, 2 for SIGINT, 15 for SIGTERM; the exit code is 128 more, as shells count.
     """
 
     def __init__(self, message: str, *, signal_number: int, fix: str | None = None) -> None:

@@ -182,7 +182,9 @@ def _stop(number: int, frame: FrameType | None) -> None:
 
 def main() -> None:
     """Run the command line."""
-    signal.signal(signal.SIGTERM, _stop)
+    for name in ("SIGTERM", "SIGHUP"):  # the second where there is one, unless it is ignored, as by nohup
+        if hasattr(signal, name) and signal.getsignal(signal.Signals[name]) is not signal.SIG_IGN:
+            signal.signal(signal.Signals[name], _stop)
     interrupts.install()
     open_closed_streams()
     settings.calm_threads()

@@ -94,7 +94,7 @@ class Trainer:
             Where the run ended; the best model has been kept.
 
         Raises:
-            Interrupted: by SIGINT or SIGTERM, after a checkpoint was saved.
+            Interrupted: by SIGINT, SIGTERM or SIGHUP, after a checkpoint was saved.
             TrainingDiverged: the loss was lost again and again, at ever lower rates.
             OutputError: a file cannot be written; the newest checkpoint is kept.
         """

@@ -1,15 +1,20 @@
-"""SIGINT and SIGTERM as a wish to stop, which training grants when it has saved."""
+"""SIGINT, SIGTERM and SIGHUP as a wish to stop, which training grants when it has saved."""
 
 import signal
 import threading
 from types import FrameType, TracebackType
+from typing import Final
+
+# Windows has no SIGHUP, which comes when a terminal or a connection goes.
+_STOPPING: Final = [signal.Signals[name] for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
 class StopSignals:
-    """While entered, the first SIGINT or SIGTERM is only noted; a second SIGINT interrupts at once.
+    """While entered, the first of these signals is only noted; a second SIGINT interrupts at once.
 
     A second SIGTERM does not: batch systems and launchers send several, and the first may be followed by others while
-    its checkpoint is being written. Outside the main thread, where no handler can be set, nothing is changed.
+    its checkpoint is being written. One that was ignored, as ``nohup`` does with SIGHUP, stays ignored. Outside the
+    main thread, where no handler can be set, nothing is changed.
 
     Attributes:
         received: number of the first signal; None as long as there was none.
@@ -22,8 +27,9 @@ class StopSignals:
 
     def __enter__(self) -> "StopSignals":
         if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGINT, signal.SIGTERM):
-                self._old[number] = signal.signal(number, self._note)
+            for number in _STOPPING:
+                if signal.getsignal(number) is not signal.SIG_IGN:
+                    self._old[number] = signal.signal(number, self._note)
         return self
 
     def __exit__(

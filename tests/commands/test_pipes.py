@@ -97,7 +97,7 @@ def test_binary_vectors_do_not_go_to_a_terminal(model: Path, text: Path, options
     )
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_a_signal_leaves_no_half_written_file(model: Path, here: Path, number: int, code: int) -> None:
     command = [elmo_program(), "embed", "-m", str(model), "--input", "tokens", "-o", "x.npy"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:

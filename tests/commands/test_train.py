@@ -199,7 +199,7 @@ def under_way(here: Path) -> Iterator["subprocess.Popen[bytes]"]:
         process.kill()
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_a_signal_saves_and_resume_finishes(
     elmo: Elmo,
     here: Path,

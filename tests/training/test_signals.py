@@ -7,11 +7,21 @@ import pytest
 from elmo_cli.training.signals import StopSignals
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_the_first_signal_is_only_noted(number: int) -> None:
     with StopSignals() as signals:
         signal.raise_signal(number)
     assert signals.received == number
+
+
+def test_a_signal_that_is_ignored_stays_so() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does
+    try:
+        with StopSignals() as signals:
+            signal.raise_signal(signal.SIGHUP)
+        assert signals.received is None
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def test_a_second_sigint_stops_now() -> None:
