@@ -198,5 +198,5 @@ def _cannot_write(cache: Path, error: OSError) -> OutputError:
     return OutputError(
         f"cannot write the prepared corpus: {error.strerror or error}",
         where=Place(str(cache)),
-        fix="make room there, or set ELMO_CACHE to a folder that can be written",
+        fix="set ELMO_CACHE to a folder that can be written and has room",
     )

@@ -7,17 +7,13 @@ import signal
 import stat
 import subprocess
 import sys
-import tempfile
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from elmo_cli.errors import OutputError
-from elmo_cli.storage.files import output_error, whole_file, write_bytes_whole, write_text_whole
-
-NOBODY = 65534
+from elmo_cli.storage.files import output_error, refuse_unwritable, whole_file, write_bytes_whole, write_text_whole
 
 
 def run_script(script: str, *arguments: Path, **options: object) -> subprocess.CompletedProcess[bytes]:
@@ -33,18 +29,6 @@ def write_and_raise(path: Path, kind: type[BaseException]) -> None:
 
 def names(folder: Path) -> list[str]:
     return sorted(entry.name for entry in folder.iterdir())
-
-
-@pytest.fixture
-def ordinary_folder() -> Iterator[Path]:
-    """A folder used without the rights of the superuser, who may write everywhere."""
-    with tempfile.TemporaryDirectory() as folder:
-        Path(folder).chmod(0o777)
-        user = os.geteuid()
-        if user == 0:
-            os.seteuid(NOBODY)
-        yield Path(folder)
-        os.seteuid(user)
 
 
 def test_a_file_is_written_and_nothing_else_remains(tmp_path: Path) -> None:
@@ -294,3 +278,15 @@ def test_an_error_about_another_file_stays_what_it_is(tmp_path: Path) -> None:
 def test_an_error_without_a_remedy_is_reported_without_one() -> None:
     error = output_error(Path("a"), OSError(errno.EIO, "Input/output error"))
     assert str(error) == "cannot write a: Input/output error"
+
+
+def test_a_folder_that_may_not_be_written_is_told_before_anything_is_done(ordinary_folder: Path) -> None:
+    refuse_unwritable(ordinary_folder / "models" / "m")
+    refuse_unwritable(ordinary_folder)
+    ordinary_folder.joinpath("closed").mkdir(0o555)
+    with pytest.raises(OutputError) as caught:
+        refuse_unwritable(ordinary_folder / "closed" / "models" / "m")
+    assert str(caught.value) == (
+        f"cannot write {ordinary_folder / 'closed/models/m'}: Permission denied\n  fix: name a file that you may write"
+    )
+    assert names(ordinary_folder) == ["closed"]

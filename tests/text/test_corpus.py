@@ -197,7 +197,7 @@ def test_a_cache_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
         prepared(cache, file_of(tmp_path, TEXT))
     assert str(caught.value) == (
         f"{cache}: cannot write the prepared corpus: Not a directory\n"
-        "  fix: make room there, or set ELMO_CACHE to a folder that can be written"
+        "  fix: set ELMO_CACHE to a folder that can be written and has room"
     )
 
 
