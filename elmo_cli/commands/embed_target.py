@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from elmo_cli.commands.options import choose, refuse_own_input
+from elmo_cli.commands.options import choose, refuse_own_input, would_replace
 from elmo_cli.embedding.size import estimate_size
 from elmo_cli.errors import ConfigError, OutputError, Place
 from elmo_cli.reporting import Reporter
@@ -219,7 +219,7 @@ def _refuse_same_output(jobs: Sequence[Job]) -> None:
 
 
 def _refuse_existing(jobs: Sequence[Job], *, force: bool) -> None:
-    paths = [path for job in jobs for path in (job.output, job.table) if path is not None and path.is_file()]
+    paths = [path for job in jobs for path in (job.output, job.table) if path is not None and would_replace(path)]
     if not paths or force:
         return
     if len(jobs) == 1:

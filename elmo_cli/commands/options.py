@@ -179,13 +179,22 @@ def read_duration(text: str) -> float:
 def refuse_existing(path: Path, *, force: bool, option: str = "-o") -> None:
     """Refuse to replace a regular file, which ``option`` has named, without ``--force``.
 
+    A name of what the shell has opened, such as ``/dev/stdout``, is no file to replace, even where it leads to one.
+
     Raises:
         ConfigError: the file exists.
     """
-    if path.is_file() and not force:
+    if not force and would_replace(path):
         raise ConfigError(
             "the file exists", where=Place(str(path)), fix=f"replace it with --force, or choose another {option}"
         )
+
+
+def would_replace(path: Path) -> bool:
+    """Tell whether a regular file is there, by a name of its own."""
+    from elmo_cli.storage.files import descriptor_of
+
+    return path.is_file() and descriptor_of(path) is None
 
 
 def refuse_stdout(path: Path, *, option: str = "-o") -> None:

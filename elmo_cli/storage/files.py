@@ -35,7 +35,7 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
         OutputError: the file cannot be created, written or put in its place. A closed pipe stays a `BrokenPipeError`,
             and an `OSError` of the block about some other file stays what it is.
     """
-    descriptor = _descriptor(path)
+    descriptor = descriptor_of(path)
     target = Path(os.path.realpath(path))
     temporary = target.parent / f".{target.name[:_NAME_PART]}.{secrets.token_hex(8)}.part"
     with _output_errors(path, path, target, temporary):
@@ -142,7 +142,7 @@ def _output_errors(path: Path, *ours: Path) -> Iterator[None]:
         raise output_error(path, error) from error
 
 
-def _descriptor(path: Path) -> int | None:
+def descriptor_of(path: Path) -> int | None:
     """Return the open descriptor that a name such as ``/dev/stdout`` or ``/dev/fd/3`` stands for.
 
     Opening the name instead would follow it to the file of a redirect, empty that and begin at its start.

@@ -58,11 +58,27 @@ def fingerprint(weights: Path, shape: BiLMConfig) -> str:
     return hashlib.sha256(json.dumps([shape.to_json(), found], sort_keys=True).encode()).hexdigest()
 
 
+def check_weights(weights: Path) -> None:
+    """Read all weights and refuse them if they are not those that were written; without a recorded sum they pass.
+
+    Raises:
+        ModelError: they are others, or cannot be read.
+    """
+    recorded = _sum_of_weights(weights)
+    try:
+        changed = recorded is not None and recorded != _own_sum(weights)
+    except OSError as error:
+        raise ModelError(f"cannot be read: {error.strerror}", where=Place(str(weights))) from error
+    if changed:
+        raise ModelError("is damaged: the weights are not as they were written", where=Place(str(weights)))
+
+
 def _recorded_or_own_sum(weights: Path) -> str:
     """Return the sum of the weights, from their header or, where others have written the file, from its content."""
-    recorded = _sum_of_weights(weights)
-    if recorded is not None:
-        return recorded
+    return _sum_of_weights(weights) or _own_sum(weights)
+
+
+def _own_sum(weights: Path) -> str:
     with weights.open("rb") as file:
         start = int.from_bytes(file.read(_LENGTH_BYTES), "little")
         file.seek(_LENGTH_BYTES + min(start, _LONGEST_HEADER))

@@ -248,6 +248,8 @@ def read_mix(path: Path) -> MixFile:
     except json.JSONDecodeError as error:
         message = f"is damaged: not JSON at line {error.lineno}, perhaps cut off"
         raise ModelError(message, where=place, fix=again) from error
+    except UnicodeDecodeError as error:  # whose own text holds the whole file
+        raise ModelError("is damaged: it is not UTF-8", where=place, fix=again) from error
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError) as error:
         raise ModelError(f"is damaged: {error!r:.200}", where=place, fix=again) from error
 

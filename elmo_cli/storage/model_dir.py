@@ -90,6 +90,8 @@ def read_config(folder: Path) -> ModelConfig:
         )
     except OSError as error:
         raise ModelError(f"cannot be read: {error.strerror}", where=Place(str(path))) from error
+    except UnicodeDecodeError as error:  # whose own text holds the whole file
+        raise ModelError("is damaged: it is not UTF-8", where=Place(str(path))) from error
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ModelError(f"is damaged: {error!r:.200}", where=Place(str(path))) from error
 

@@ -45,7 +45,8 @@ def probe_tokenizer(*languages: str) -> Facts:
 
 def probe_models(*folders: str) -> Facts:
     """Return for each model's folder what it is, or what is wrong with it."""
-    from elmo_cli.storage.model_dir import read_vocabulary
+    from elmo_cli.storage.fingerprints import check_weights
+    from elmo_cli.storage.model_dir import WEIGHTS_FILE, read_vocabulary
     from elmo_cli.storage.model_info import model_info
 
     found: Facts = {}
@@ -54,6 +55,7 @@ def probe_models(*folders: str) -> Facts:
             info = model_info(Path(folder))
             if info.config.vocabulary_size is not None:
                 read_vocabulary(Path(folder), info.config)
+            check_weights(Path(folder) / WEIGHTS_FILE)
             found[folder] = {"dim": info.config.bilm.vector_dim, "language": info.config.language, "bytes": info.size}
         except ElmoError as error:
             found[folder] = _told(error)

@@ -144,6 +144,20 @@ def test_a_broken_model_is_told_with_what_is_wrong(elmo: Elmo, ward: Path) -> No
     assert "    harbour: does not open" in elmo("doctor").text.splitlines()
 
 
+def test_weights_of_which_a_bit_has_changed_are_told(elmo: Elmo, ward: Path) -> None:
+    weights = ward / "models" / "harbour" / "model.safetensors"
+    content = bytearray(weights.read_bytes())
+    content[-100] ^= 1
+    weights.write_bytes(content)
+    assert problems_of(elmo("doctor", "--json")) == [
+        (
+            "models/harbour/model.safetensors",
+            "is damaged: the weights are not as they were written",
+            "copy or train the model again, or remove models/harbour",
+        )
+    ]
+
+
 def test_no_model_at_all_is_told_with_the_way_to_one(elmo: Elmo, ward: Path) -> None:
     shutil.rmtree(ward / "models")
     assert problems_of(elmo("doctor", "--json")) == [

@@ -97,6 +97,15 @@ def test_binary_vectors_do_not_go_to_a_terminal(model: Path, text: Path, options
     )
 
 
+def test_a_name_of_standard_output_is_no_file_to_replace_where_that_is_one(model: Path, here: Path) -> None:
+    command = [elmo_program(), "embed", DATA / "twenty.txt", "-m", str(model), "--input", "tokens", "-o"]
+    with (here / "a.npy").open("wb") as out:
+        run = subprocess.run([*command, "/dev/stdout"], stdout=out, stderr=subprocess.PIPE, check=False)
+    assert run.returncode == 0, run.stderr
+    subprocess.run([*command, "b.npy"], check=True)
+    assert (here / "a.npy").read_bytes() == (here / "b.npy").read_bytes()
+
+
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_a_signal_leaves_no_half_written_file(model: Path, here: Path, number: int, code: int) -> None:
     command = [elmo_program(), "embed", "-m", str(model), "--input", "tokens", "-o", "x.npy"]
