@@ -34,7 +34,7 @@ _VECTORS: Final = (
 )
 _INDEX: Final = ("CORPUS.idx/", "The index: index.json names its parts, which are mapped into memory.")
 _DIVERGED: Final = "Training diverged; the best model so far is kept."
-_SAVED: Final = "Stopped by SIGINT or SIGTERM, the state of the training saved."
+_SAVED: Final = "Stopped by SIGHUP, SIGINT or SIGTERM, the state of the training saved."
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,18 +58,18 @@ PAGES: Final[dict[str, PageText]] = {
     "elmo": PageText(
         ("ELMO_CACHE", "ELMO_CONFIG", *_LOOK_UP),
         [_MODEL, _CORPORA],
-        {"3": _DIVERGED, "130, 143": "Stopped by SIGINT or SIGTERM; a training has saved its state."},
+        {"3": _DIVERGED, "129, 130, 143": "Stopped by SIGHUP, SIGINT or SIGTERM; a training has saved its state."},
     ),
     "elmo-train": PageText(
         ("ELMO_CACHE", "RANK, WORLD_SIZE, LOCAL_RANK"),
         _NEW_MODEL,
-        {"3": _DIVERGED, "130, 143": _SAVED},
+        {"3": _DIVERGED, "129, 130, 143": _SAVED},
         ("elmo-finetune", "elmo-runs", "elmo-perplexity"),
     ),
     "elmo-finetune": PageText(
         ("ELMO_CACHE", *_LOOK_UP),
         _NEW_MODEL,
-        {"3": _DIVERGED, "130, 143": _SAVED},
+        {"3": _DIVERGED, "129, 130, 143": _SAVED},
         ("elmo-train", "elmo-runs", "elmo-perplexity"),
     ),
     "elmo-embed": PageText((*_LOOK_UP, "TMPDIR"), [_MODEL], {}, ("elmo-train", "elmo-info")),
@@ -107,7 +107,7 @@ _USUAL_EXIT: Final = {
     "0": "Done, or the reader of the output closed the pipe.",
     "1": "An input cannot be used, a model cannot be found, or an output cannot be written.",
     "2": "The command line or a setting makes no sense.",
-    "130, 143": "Stopped by SIGINT or SIGTERM; no file is left half written.",
+    "129, 130, 143": "Stopped by SIGHUP, SIGINT or SIGTERM; no file is left half written.",
 }
 # Sections that only some pages have: paragraphs, and lines that are shown as they are.
 SECTIONS: Final[dict[str, list[tuple[str, list[str | tuple[str, ...]]]]]] = {
