@@ -12,7 +12,7 @@ PROJECT = Path(__file__).parent.parent
 PACKAGE = PROJECT / "elmo_cli"
 
 FLOORS = {
-    **dict.fromkeys(("errors", "reporting", "config", "settings"), 0),
+    **dict.fromkeys(("errors", "locks", "reporting", "config", "settings"), 0),
     "text": 1,
     "bilm": 2,
     "storage": 3,

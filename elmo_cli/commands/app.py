@@ -2,12 +2,10 @@
 
 import os
 import re
-import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import FrameType
 from typing import Annotated, Any
 
 import typer
@@ -59,8 +57,9 @@ class ElmoGroup(ElmoSubgroup):
 def _problems_told() -> Iterator[None]:
     """Turn problems into messages and exit codes, the problem of an answer that cannot be written included."""
     try:
-        yield
-        console.end_of_answer()
+        with interrupts.unmistaken():
+            yield
+            console.end_of_answer()
     except ElmoError as problem:
         if isinstance(problem, OutputError):
             _silence_stdout()
@@ -175,16 +174,8 @@ def _global_options(
         ctx.obj.warn(remark)
 
 
-def _stop(number: int, frame: FrameType | None) -> None:
-    """Leave by an exception, so that half-written files are removed on the way."""
-    sys.exit(128 + number)
-
-
 def main() -> None:
     """Run the command line."""
-    for name in ("SIGTERM", "SIGHUP"):  # the second where there is one, unless it is ignored, as by nohup
-        if hasattr(signal, name) and signal.getsignal(signal.Signals[name]) is not signal.SIG_IGN:
-            signal.signal(signal.Signals[name], _stop)
     interrupts.install()
     open_closed_streams()
     settings.calm_threads()
@@ -195,6 +186,7 @@ def main() -> None:
         console.interrupted()
         _leave(130)
     except SystemExit as end:
+        interrupts.forget()
         _leave(end.code)
         raise
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from elmo_cli.embedding.write import SentenceEmbedder
 from elmo_cli.errors import ConfigError, DataError, ModelError, OutputError, Place
+from elmo_cli.locks import is_free
 from elmo_cli.neighbors.corpus_text import CorpusText
 from elmo_cli.neighbors.index_info import IndexInfo, ModelMark, PartInfo, damaged, read_info, write_info
 from elmo_cli.neighbors.part import Part, StoredSentence
@@ -16,7 +17,6 @@ from elmo_cli.neighbors.part_writer import write_part
 from elmo_cli.neighbors.selecting import TokenSelection
 from elmo_cli.reporting import Reporter
 from elmo_cli.storage.files import output_error, whole_folder
-from elmo_cli.storage.locks import is_free
 from elmo_cli.text.sources import display_name
 from elmo_cli.text.workers import SentenceReader
 

@@ -9,11 +9,13 @@ import shutil
 import stat
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from io import BufferedWriter
 from pathlib import Path
 from typing import BinaryIO, Final
 
 from elmo_cli.errors import OutputError, TargetExists
+from elmo_cli.locks import held, remove_abandoned
 
 _NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _NOT_ALLOWED: Final = (errno.EACCES, errno.EPERM, errno.EROFS)
@@ -27,9 +29,9 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
     """Open ``path`` for writing; it gets its new content only when the block ends without an exception.
 
     Until then everything goes into a hidden file beside it, ``.NAME.<random>.part``, which nobody but the user may
-    read, and which an exception of any kind removes and only a kill leaves behind. A link is followed: what it points
-    to is replaced. A file that was there keeps its permissions. What is no regular file (a FIFO, ``/dev/null``,
-    ``/dev/stdout``, ``/dev/fd/3``) cannot be replaced and is written directly.
+    read, and which an exception of any kind removes and only a kill leaves behind, until the same file is written
+    again. A link is followed: what it points to is replaced. A file that was there keeps its permissions. What is no
+    regular file (a FIFO, ``/dev/null``, ``/dev/stdout``, ``/dev/fd/3``) cannot be replaced and is written directly.
 
     Raises:
         OutputError: the file cannot be created, written or put in its place. A closed pipe stays a `BrokenPipeError`,
@@ -46,6 +48,7 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
             with _discarded_on_error(path.open("wb")) as stream:
                 yield stream
         else:
+            _remove_abandoned(target)
             with _replacement(target, temporary) as stream:
                 yield stream
 
@@ -76,6 +79,26 @@ def remove_leftovers(folder: Path, names: Collection[str]) -> None:
         if left and left[1] in names:
             with suppress(OSError):
                 path.unlink()
+
+
+def _remove_abandoned(target: Path) -> None:
+    """Remove what kills have left of earlier attempts to write a file or folder.
+
+    What was to be replaced is kept if it has lost its name and nothing has got it yet.
+    """
+    left = re.compile(re.escape(f".{target.name[:_NAME_PART]}.") + r"[0-9a-f]{16}\.(part|old)")
+    if target.exists() or not any(name.endswith(".old") and left.fullmatch(name) for name in _hidden(target.parent)):
+        remove_abandoned(target.parent / name for name in _hidden(target.parent) if left.fullmatch(name))
+
+
+@lru_cache
+def _hidden(folder: Path) -> list[str]:
+    """Return what may be left in a folder, read once: thousands of files may be written there."""
+    with suppress(OSError), os.scandir(folder) as entries:
+        return [
+            entry.name for entry in entries if entry.name.startswith(".") and entry.name.endswith((".part", ".old"))
+        ]
+    return []
 
 
 def make_folder(path: Path) -> None:
@@ -173,10 +196,11 @@ def _replacement(target: Path, temporary: Path) -> Iterator[BinaryIO]:
         with _discarded_on_error(open(temporary, "xb", opener=None if permissions is None else _private)) as stream:
             final = stat.S_IMODE(temporary.stat().st_mode) if permissions is None else permissions
             _allow(temporary, final & ~_OTHERS)
-            yield stream
-            stream.flush()
-            _allow(temporary, final)
-            os.fsync(stream.fileno())
+            with held(temporary):
+                yield stream
+                stream.flush()
+                _allow(temporary, final)
+                os.fsync(stream.fileno())
         temporary.replace(target)
     except BaseException:
         with suppress(OSError):
@@ -236,15 +260,17 @@ def whole_folder(path: Path, *, replace: bool) -> Iterator[Path]:
     try:
         with _output_errors(path, path, target, building):
             target.parent.mkdir(parents=True, exist_ok=True)
+            _remove_abandoned(target)
             building.mkdir()
             final = stat.S_IMODE(building.stat().st_mode)
             _allow(building, final & ~_OTHERS)
-            yield building
-            _allow(building, final)
-            if replace and target.exists():
-                _rename_over(building, target)
-            else:
-                _rename_new(building, target, path)
+            with held(building):
+                yield building
+                _allow(building, final)
+                if replace and target.exists():
+                    _rename_over(building, target)
+                else:
+                    _rename_new(building, target, path)
     finally:
         shutil.rmtree(building, ignore_errors=True)
 

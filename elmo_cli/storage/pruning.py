@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from elmo_cli.storage.locks import is_free
+from elmo_cli.locks import is_free
 
 LARGEST_BYTES: Final = 5_000_000_000  # of a folder; README.md says it, too
 _STAYS_S: Final = 24 * 60 * 60  # longer than any command works with an entry

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from elmo_cli.errors import ModelError, OutputError, Place, TargetExists
+from elmo_cli.locks import is_free
 from elmo_cli.storage.checkpoints import (
     Checkpoint,
     forget_checkpoints,
@@ -20,7 +21,6 @@ from elmo_cli.storage.checkpoints import (
     with_remedy,
 )
 from elmo_cli.storage.files import output_error, write_bytes_whole, write_text_whole
-from elmo_cli.storage.locks import is_free
 from elmo_cli.storage.registry import is_model
 from elmo_cli.storage.strict_json import strict_json
 from elmo_cli.storage.tensorboard import EventWriter

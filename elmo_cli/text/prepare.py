@@ -5,16 +5,16 @@ import json
 import os
 import shutil
 import tempfile
-import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from elmo_cli.errors import DataError, OutputError, Place
+from elmo_cli.locks import held, remove_abandoned
 from elmo_cli.reporting import Reporter
 from elmo_cli.text.corpus import FORMAT, Corpus, CorpusInfo, SourceFile, write_corpus
 from elmo_cli.text.reader import TextOptions, line_blocks, sentences_of_block
@@ -24,8 +24,7 @@ from elmo_cli.text.workers import BlockWorkers
 
 # Below this much text a second process costs more to start than it saves.
 _WORTH_PROCESSES_BYTES = 4_000_000
-_BUILDING = ".building-"
-_ABANDONED_S = 24 * 60 * 60  # a text that is being read is written all the time
+_BUILDING: Final = ".building-"  # begins the name of a corpus that is not whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +52,7 @@ def prepare_corpus(
         DataError: a source cannot be read or all of them together hold no token.
         OutputError: the cache cannot be written.
     """
+    remove_abandoned(cache.glob(f"{_BUILDING}*"))
     files = {name: _source_file(name) for name in dict.fromkeys(sources) if not _is_stream(name)}
     if all(name in files for name in sources):
         found = cache / _key([files[name] for name in sources], options)
@@ -60,24 +60,16 @@ def prepare_corpus(
             return Corpus(found).named(sources)
     try:
         cache.mkdir(parents=True, exist_ok=True)
-        _remove_leftovers(cache)
         building = Path(tempfile.mkdtemp(prefix=_BUILDING, dir=cache))
     except OSError as error:
         raise _cannot_write(cache, error) from error
     try:
-        return _build(sources, files, options, building, workers, reporter)
+        with held(building):
+            return _build(sources, files, options, building, workers, reporter)
     except OSError as error:
         raise _cannot_write(cache, error) from error
     finally:
         shutil.rmtree(building, ignore_errors=True)
-
-
-def _remove_leftovers(cache: Path) -> None:
-    """Remove what a kill has left of preparations: such folders in which nothing was written within a day."""
-    for folder in cache.glob(f"{_BUILDING}*"):
-        with suppress(OSError):  # it has gone meanwhile, or is of another user
-            if max(path.stat().st_mtime for path in (folder, *folder.iterdir())) < time.time() - _ABANDONED_S:
-                shutil.rmtree(folder, ignore_errors=True)
 
 
 def _build(

@@ -215,20 +215,6 @@ def test_an_interrupt_while_the_program_loads_is_no_traceback(here: Path) -> Non
     assert script.value == "elmo_cli.__main__:main"
 
 
-def test_an_interrupt_that_an_import_swallows_comes_again(here: Path) -> None:
-    (here / "swallows.py").write_text(
-        "import os, signal\ntry:\n    os.kill(os.getpid(), signal.SIGINT)\n    for _ in range(1000): pass\n"
-        "except BaseException:\n    print('swallowed', flush=True)\n"
-    )
-    program = (
-        "from elmo_cli.commands.interrupts import interrupts\ninterrupts.install()\n"
-        "import swallows\ntry:\n    import turtledemo\nexcept KeyboardInterrupt:\n    print('again')\n"
-        "interrupts.forget()\nimport colorsys\nprint('done')\n"
-    )
-    run = subprocess.run([sys.executable, "-c", program], cwd=here, capture_output=True, text=True)
-    assert (run.stdout.split(), run.stderr) == (["swallowed", "again", "done"], "")
-
-
 def test_a_narrow_terminal_keeps_the_count_and_the_time_left_of_a_training(model: Path, here: Path) -> None:
     from io import StringIO
 

@@ -14,16 +14,6 @@ def test_the_first_signal_is_only_noted(number: int) -> None:
     assert signals.received == number
 
 
-def test_a_signal_that_is_ignored_stays_so() -> None:
-    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does
-    try:
-        with StopSignals() as signals:
-            signal.raise_signal(signal.SIGHUP)
-        assert signals.received is None
-    finally:
-        signal.signal(signal.SIGHUP, before)
-
-
 def test_a_second_sigint_stops_now() -> None:
     with StopSignals():
         signal.raise_signal(signal.SIGINT)
@@ -51,3 +41,14 @@ def test_afterwards_signals_mean_what_they_did() -> None:
     with StopSignals():
         assert signal.getsignal(signal.SIGTERM) != before
     assert signal.getsignal(signal.SIGTERM) == before
+
+
+def test_a_hang_up_that_is_set_aside_stays_so() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with StopSignals() as signals:
+            signal.raise_signal(signal.SIGHUP)
+        assert signals.received is None
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
