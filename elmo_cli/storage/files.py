@@ -115,17 +115,6 @@ def make_folder(path: Path) -> None:
         raise output_error(path, error) from error
 
 
-def refuse_unwritable(folder: Path) -> None:
-    """Refuse a folder, there or yet to be made, that may not be written, before hours go into what it is to hold.
-
-    Raises:
-        OutputError: it, or the nearest folder above it, may not be written.
-    """
-    nearest = next(path for path in (folder, *folder.absolute().parents) if path.exists())
-    if not os.access(nearest, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids):
-        raise output_error(folder, PermissionError(errno.EACCES, os.strerror(errno.EACCES)))
-
-
 def output_error(path: Path, error: OSError) -> OutputError:
     """Return what to tell the user about an operating system's refusal to write ``path``."""
     return OutputError(f"cannot write {path}: {error.strerror or error}", fix=_fix(path, error.errno))

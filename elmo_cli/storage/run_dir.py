@@ -1,6 +1,8 @@
 """A training run's folder: its settings, its metrics, and checkpoints from which it goes on exactly."""
 
+import errno
 import json
+import os
 import shlex
 import shutil
 import tomllib
@@ -54,6 +56,16 @@ class RunDir:
             raise output_error(self.path, error) from error
         # Names of files need not be UTF-8; `settings` reads their bytes back.
         write_bytes_whole(self.path / SETTINGS_FILE, to_toml(settings).encode("utf-8", errors="surrogateescape"))
+
+    def refuse_unwritable(self) -> None:
+        """Refuse a folder, there or yet to be made, that may not be written, before hours go into what it is to hold.
+
+        Raises:
+            OutputError: it, or the nearest folder above it, may not be written.
+        """
+        nearest = next(path for path in self.path.absolute().parents if path.exists())
+        if not os.access(nearest, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids):
+            raise output_error(self.path.parent, PermissionError(errno.EACCES, os.strerror(errno.EACCES)))
 
     @contextmanager
     def under_way(self) -> Iterator[None]:

@@ -11,7 +11,6 @@ from elmo_cli.bilm.language_model import Batch, LanguageModel
 from elmo_cli.config import FinetuneSettings, Limits, TrainingSettings
 from elmo_cli.errors import ConfigError, DataError, ModelError, Place
 from elmo_cli.evaluation.perplexity import Perplexity, measure_perplexity
-from elmo_cli.storage.files import refuse_unwritable
 from elmo_cli.storage.model_dir import ModelConfig
 from elmo_cli.storage.run_dir import FINETUNE_TABLE, RunDir, refuse_existing_model
 from elmo_cli.storage.weights import load_language_model
@@ -98,8 +97,9 @@ def start_finetuning(
     if folder.resolve() == base_folder.resolve():
         raise ConfigError("the new model would replace its base", where=Place(str(folder)), fix="choose another -o")
     refuse_existing_model(folder, force=overwrite)
+    run = RunDir(folder)
     if place.team.is_writer:
-        refuse_unwritable(folder)
+        run.refuse_unwritable()
     base = load_base(base_folder)
     read_frozen(adaptation.freeze, base.config.bilm.lstm.layers)
     if adaptation.extend_vocab and base.softmax is None:
@@ -112,7 +112,6 @@ def start_finetuning(
     files = (sources.corpora, sources.heldout, sources.general)
     corpora = place.prepared_together(lambda: [prepare(names, sources.options, place) for names in files])
     task = _task(base, corpora, settings, adaptation)
-    run = RunDir(folder)
     origin = {"base": str(base_folder.absolute()), "base_sha256": base.sha256, **asdict(adaptation)}
     if place.team.is_writer:
         run.remove()

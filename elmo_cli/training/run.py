@@ -16,7 +16,7 @@ from elmo_cli.config import Limits, TrainingSettings
 from elmo_cli.errors import ConfigError, DataError, ModelError, Place, TrainingDiverged
 from elmo_cli.evaluation.perplexity import Perplexity, measure_perplexity
 from elmo_cli.reporting import Reporter
-from elmo_cli.storage.files import refuse_unwritable, remove_leftovers, write_text_whole
+from elmo_cli.storage.files import remove_leftovers, write_text_whole
 from elmo_cli.storage.model_card import model_card
 from elmo_cli.storage.model_dir import (
     CARD_FILE,
@@ -74,13 +74,13 @@ def start_training(
         TrainingDiverged: the loss is no longer a number.
     """
     refuse_existing_model(folder, force=overwrite)
+    run = RunDir(folder)
     if place.team.is_writer:
-        refuse_unwritable(folder)
+        run.refuse_unwritable()
     check_place(settings, sources.corpora + sources.heldout, place)
     files = (sources.corpora, sources.heldout)
     corpora = place.prepared_together(lambda: [prepare(names, sources.options, place) for names in files])
     session = announced(_open(corpora, settings), place.reporter)
-    run = RunDir(folder)
     if place.team.is_writer:
         run.remove()
         run.create(settings_tables(sources, corpora, session.decided_settings))

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from elmo_cli.errors import OutputError
-from elmo_cli.storage.files import output_error, refuse_unwritable, whole_file, write_bytes_whole, write_text_whole
+from elmo_cli.storage.files import output_error, whole_file, write_bytes_whole, write_text_whole
 
 
 def run_script(script: str, *arguments: Path, **options: object) -> subprocess.CompletedProcess[bytes]:
@@ -278,15 +278,3 @@ def test_an_error_about_another_file_stays_what_it_is(tmp_path: Path) -> None:
 def test_an_error_without_a_remedy_is_reported_without_one() -> None:
     error = output_error(Path("a"), OSError(errno.EIO, "Input/output error"))
     assert str(error) == "cannot write a: Input/output error"
-
-
-def test_a_folder_that_may_not_be_written_is_told_before_anything_is_done(ordinary_folder: Path) -> None:
-    refuse_unwritable(ordinary_folder / "models" / "m")
-    refuse_unwritable(ordinary_folder)
-    ordinary_folder.joinpath("closed").mkdir(0o555)
-    with pytest.raises(OutputError) as caught:
-        refuse_unwritable(ordinary_folder / "closed" / "models" / "m")
-    assert str(caught.value) == (
-        f"cannot write {ordinary_folder / 'closed/models/m'}: Permission denied\n  fix: name a file that you may write"
-    )
-    assert names(ordinary_folder) == ["closed"]

@@ -7,6 +7,7 @@ import pytest
 
 from elmo_cli.errors import OutputError
 from elmo_cli.storage.files import whole_folder
+from elmo_cli.storage.run_dir import RunDir
 
 
 def fill(target: Path, *, replace: bool = False) -> None:
@@ -66,3 +67,15 @@ def test_a_closed_pipe_stays_a_broken_pipe(tmp_path: Path) -> None:
     with pytest.raises(BrokenPipeError), whole_folder(tmp_path / "m", replace=False):
         raise BrokenPipeError
     assert names(tmp_path) == []
+
+
+def test_a_folder_that_may_not_be_written_is_told_before_anything_is_done(ordinary_folder: Path) -> None:
+    RunDir(ordinary_folder / "models" / "m").refuse_unwritable()
+    RunDir(ordinary_folder).refuse_unwritable()
+    ordinary_folder.joinpath("closed").mkdir(0o555)
+    with pytest.raises(OutputError) as caught:
+        RunDir(ordinary_folder / "closed" / "models" / "m").refuse_unwritable()
+    assert str(caught.value) == (
+        f"cannot write {ordinary_folder / 'closed/models/m'}: Permission denied\n  fix: name a file that you may write"
+    )
+    assert [path.name for path in ordinary_folder.iterdir()] == ["closed"]
