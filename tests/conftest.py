@@ -26,6 +26,9 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 # A shell lets what it starts in the background ignore Ctrl-C, and so would the programs that tests send it to.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+# `nohup` does the same with the end of a terminal; the tests themselves go on ignoring it.
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, lambda number, frame: None)
 
 # A slow example is no failure: other programs may want the processor.
 settings.register_profile("elmo", deadline=None)

@@ -209,7 +209,7 @@ def test_a_signal_saves_and_resume_finishes(
     code: int,
 ) -> None:
     under_way.send_signal(number)
-    stdout, stderr = under_way.communicate()
+    stdout, stderr = under_way.communicate(timeout=300)
     assert (under_way.returncode, stdout) == (code, b"")
     assert stderr.decode().endswith("; everything is saved\n  fix: go on with: elmo train --resume models/m\n")
     checkpoint = max((here / "models" / "m" / "run").glob("checkpoint-*"))
