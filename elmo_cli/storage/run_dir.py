@@ -64,6 +64,8 @@ class RunDir:
             OutputError: it, or the nearest folder above it, may not be written.
         """
         nearest = next(path for path in self.path.absolute().parents if path.exists())
+        if not nearest.is_dir():
+            raise output_error(self.path, NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR)))
         if not os.access(nearest, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids):
             raise output_error(self.path.parent, PermissionError(errno.EACCES, os.strerror(errno.EACCES)))
 
