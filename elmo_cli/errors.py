@@ -93,3 +93,10 @@ class Interrupted(ElmoError):
     def __init__(self, message: str, *, signal_number: int, fix: str | None = None) -> None:
         super().__init__(message, fix=fix)
         self.exit_code = 128 + signal_number
+
+
+def damage(error: Exception) -> str:
+    """Return what an error in reading a file says of it, in a line."""
+    if isinstance(error, UnicodeDecodeError):  # whose own text holds the whole file
+        return "it is not UTF-8"
+    return f"{error!r:.200}"

@@ -61,9 +61,8 @@ def answer_table(rows: Sequence[Sequence[str]], *, left: Sequence[int] = (0,)) -
     """
     from elmo_cli.neighbors.widths import width
 
-    # As they are going to be seen, so that columns stay columns whatever a file's name holds.
-    shown = [[encodable(harmless(cell), sys.stdout) for cell in row] for row in rows]
-    widths = [max(map(width, column)) for column in zip(*shown, strict=True)]
+    shown = _shown(rows)
+    widths = _widths(shown)
     for row in shown:
         cells = []
         for number, cell in enumerate(row):
@@ -74,13 +73,20 @@ def answer_table(rows: Sequence[Sequence[str]], *, left: Sequence[int] = (0,)) -
 
 def room_beside(rows: Sequence[Sequence[str]]) -> int | None:
     """Return the columns that a terminal has left beside such a table for one more column, None where it is none."""
-    from elmo_cli.neighbors.widths import width
-
     if not sys.stdout.isatty():
         return None
-    widths = ([width(encodable(harmless(cell), sys.stdout)) + 2 for cell in row] for row in rows)
-    taken: int = sum(max(column) for column in zip(*widths, strict=True))
-    return shutil.get_terminal_size().columns - taken
+    return shutil.get_terminal_size().columns - sum(width + 2 for width in _widths(_shown(rows)))
+
+
+def _shown(rows: Sequence[Sequence[str]]) -> list[list[str]]:
+    """Return cells as they are going to be seen, so that columns stay columns whatever a file's name holds."""
+    return [[encodable(harmless(cell), sys.stdout) for cell in row] for row in rows]
+
+
+def _widths(rows: Sequence[Sequence[str]]) -> list[int]:
+    from elmo_cli.neighbors.widths import width
+
+    return [max(map(width, column)) for column in zip(*rows, strict=True)]
 
 
 def answer_facts(rows: Sequence[tuple[str, str]]) -> None:

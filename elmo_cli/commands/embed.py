@@ -26,7 +26,7 @@ from elmo_cli.commands.options import (
     reading_workers,
     use_threads,
 )
-from elmo_cli.commands.streams import note_form, note_terminal
+from elmo_cli.commands.streams import is_stdout, note_form, note_terminal
 from elmo_cli.config import DTYPES, PRECISIONS
 from elmo_cli.embedding.selection import POOLS, check_pool, pooled_shape
 from elmo_cli.errors import ConfigError
@@ -149,7 +149,7 @@ def embed(
 
     reporter: Reporter = ctx.obj
     check_pool(pool)
-    to_stdout = out_dir is None and (output is None or str(output) in ("-", "/dev/stdout"))
+    to_stdout = out_dir is None and is_stdout(output)
     format_name = choose_format(format_name, output, to_stdout=to_stdout)
     targets = Targets(format_name, output, out_dir, tokens_out, force, skip_existing)
     targets.check()

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from elmo_cli.commands.options import choose, refuse_own_input, would_replace
+from elmo_cli.commands.streams import is_stdout, mode_of_stdout
 from elmo_cli.embedding.size import estimate_size
 from elmo_cli.errors import ConfigError, OutputError, Place
 from elmo_cli.reporting import Reporter
@@ -179,12 +180,12 @@ def announce_size(targets: Targets, form: VectorForm, sources: Sequence[str], mo
 def _free_space(targets: Targets) -> Iterator[tuple[str, int]]:
     """Yield each place on a disk that the vectors go through, and the bytes that are free there."""
     goal = targets.out_dir or targets.output
-    if goal is not None and str(goal) not in (STDIN, "/dev/stdout"):
+    if goal is not None and not is_stdout(goal):
         if goal.is_char_device() or goal.is_fifo():
             return
         folder = next(parent for parent in (goal.absolute(), *goal.absolute().parents) if parent.is_dir())
         yield str(goal), shutil.disk_usage(folder).free
-    elif _stdout_is_file():
+    elif stat.S_ISREG(mode_of_stdout()):
         disk = os.fstatvfs(sys.stdout.fileno())
         yield "standard output", disk.f_bavail * disk.f_frsize
     else:
@@ -192,13 +193,6 @@ def _free_space(targets: Targets) -> Iterator[tuple[str, int]]:
     if targets.form in SPOOLED_FORMATS:
         folder = Path(tempfile.gettempdir())
         yield f"temporary files (TMPDIR, {folder})", shutil.disk_usage(folder).free
-
-
-def _stdout_is_file() -> bool:
-    try:
-        return stat.S_ISREG(os.fstat(sys.stdout.fileno()).st_mode)
-    except (OSError, ValueError):  # closed, or in memory
-        return False
 
 
 def _is_below(path: Path, folder: Path) -> bool:

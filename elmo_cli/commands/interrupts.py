@@ -8,8 +8,9 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Final
 
+from elmo_cli.training.signals import stopping_signals
+
 _IMPORTING: Final = "<frozen importlib"  # file names of the code that imports
-_STOPPING: Final = ("SIGINT", "SIGTERM", "SIGHUP")  # the last when a terminal or a connection closes
 _LOOK_AGAIN_S: Final = 0.2
 _PATIENCE_S: Final = 10.0  # for what is removed on the way out; who asks again after that wants out now
 
@@ -30,10 +31,9 @@ class Interrupts:
         self._came = 0.0
 
     def install(self) -> None:
-        """Take over the signals, but those that the shell has set aside, as for jobs in the background and `nohup`."""
-        for number in (getattr(signal, name, None) for name in _STOPPING):
-            if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
-                signal.signal(number, self.stop)
+        """Take over the signals that ask to stop."""
+        for number in stopping_signals():
+            signal.signal(number, self.stop)
         if hasattr(signal, "setitimer"):
             signal.signal(signal.SIGALRM, self._look_again)
         sys.meta_path.insert(0, self)

@@ -9,7 +9,7 @@ import typer
 from elmo_cli.commands.embed_target import choose_format
 from elmo_cli.commands.mix_options import check_output
 from elmo_cli.commands.options import Force, Threads, choose, complete_from, refuse_own_input, use_threads
-from elmo_cli.commands.streams import output_stream
+from elmo_cli.commands.streams import is_stdout, output_stream
 from elmo_cli.config import DTYPES
 from elmo_cli.errors import ConfigError, DataError, Place
 from elmo_cli.reporting import Reporter
@@ -64,7 +64,7 @@ def apply(
     reporter: Reporter = ctx.obj
     found, dim, whose = _weights(mix, weights, gamma, layer_norm=layer_norm)
     kind = choose("--dtype", dtype, DTYPES)
-    to_stdout = output is None or str(output) in ("-", "/dev/stdout")
+    to_stdout = is_stdout(output)
     if choose_format(None, output, to_stdout=to_stdout) != "npy":
         raise ConfigError(f"-o {output}: only npy is written", fix="end the name in .npy")
     if output is not None and not to_stdout:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePath
-from typing import BinaryIO, TextIO, cast
+from typing import BinaryIO, cast
 
 import typer
 
@@ -30,7 +30,7 @@ def show_answer_alone(output: Path | None, reporter: Reporter) -> None:
 
     The bar would stand among them, or in the window of a pager: of a pipe nobody knows where its reader writes.
     """
-    if (output is None or str(output) in (STDIN, "/dev/stdout")) and (sys.stdout.isatty() or _is_pipe(sys.stdout)):
+    if is_stdout(output) and (sys.stdout.isatty() or stat.S_ISFIFO(mode_of_stdout())):
         _leave_out_bars(reporter)
 
 
@@ -39,11 +39,17 @@ def _leave_out_bars(reporter: Reporter) -> None:
         reporter.bars = False
 
 
-def _is_pipe(stream: TextIO) -> bool:
+def is_stdout(output: Path | None) -> bool:
+    """Tell whether a target is standard output, by one of its names or by none."""
+    return output is None or str(output) in (STDIN, "/dev/stdout")
+
+
+def mode_of_stdout() -> int:
+    """Return what `stat` tells kinds of files by; 0, which is none, where standard output is closed or in memory."""
     try:
-        return stat.S_ISFIFO(os.fstat(stream.fileno()).st_mode)
-    except (OSError, ValueError):  # closed, or in memory
-        return False
+        return os.fstat(sys.stdout.fileno()).st_mode
+    except (OSError, ValueError):
+        return 0
 
 
 def note_form(sources: Sequence[str], mode: str, ctx: typer.Context, reporter: Reporter) -> None:

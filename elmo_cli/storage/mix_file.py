@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from elmo_cli.errors import ModelError, Place
+from elmo_cli.errors import ModelError, Place, damage
 from elmo_cli.reporting import counted
 from elmo_cli.storage.files import write_bytes_whole
 
@@ -248,10 +248,8 @@ def read_mix(path: Path) -> MixFile:
     except json.JSONDecodeError as error:
         message = f"is damaged: not JSON at line {error.lineno}, perhaps cut off"
         raise ModelError(message, where=place, fix=again) from error
-    except UnicodeDecodeError as error:  # whose own text holds the whole file
-        raise ModelError("is damaged: it is not UTF-8", where=place, fix=again) from error
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError) as error:
-        raise ModelError(f"is damaged: {error!r:.200}", where=place, fix=again) from error
+        raise ModelError(f"is damaged: {damage(error)}", where=place, fix=again) from error
 
 
 def _sum_of(data: Mapping[str, Any]) -> str:

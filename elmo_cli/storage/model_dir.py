@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from elmo_cli.config import BiLMConfig, bilm_config_from_json
-from elmo_cli.errors import ModelError, Place
+from elmo_cli.errors import ModelError, Place, damage
 from elmo_cli.storage.files import write_text_whole
 from elmo_cli.storage.fingerprints import check_sums, sums_of
 from elmo_cli.storage.registry import CONFIG_FILE
@@ -90,10 +90,8 @@ def read_config(folder: Path) -> ModelConfig:
         )
     except OSError as error:
         raise ModelError(f"cannot be read: {error.strerror}", where=Place(str(path))) from error
-    except UnicodeDecodeError as error:  # whose own text holds the whole file
-        raise ModelError("is damaged: it is not UTF-8", where=Place(str(path))) from error
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise ModelError(f"is damaged: {error!r:.200}", where=Place(str(path))) from error
+        raise ModelError(f"is damaged: {damage(error)}", where=Place(str(path))) from error
 
 
 def _refuse_device(path: Path) -> None:

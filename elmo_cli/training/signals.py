@@ -3,10 +3,13 @@
 import signal
 import threading
 from types import FrameType, TracebackType
-from typing import Final
 
-# Windows has no SIGHUP, which comes when a terminal or a connection goes.
-_STOPPING: Final = [signal.Signals[name] for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+
+def stopping_signals() -> list[signal.Signals]:
+    """Return the signals that ask to stop, but those set aside, as by a shell for jobs in the background or `nohup`."""
+    # Windows has no SIGHUP, which comes when a terminal or a connection goes.
+    numbers = [signal.Signals[name] for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    return [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
 
 
 class StopSignals:
@@ -27,9 +30,8 @@ class StopSignals:
 
     def __enter__(self) -> "StopSignals":
         if threading.current_thread() is threading.main_thread():
-            for number in _STOPPING:
-                if signal.getsignal(number) is not signal.SIG_IGN:
-                    self._old[number] = signal.signal(number, self._note)
+            for number in stopping_signals():
+                self._old[number] = signal.signal(number, self._note)
         return self
 
     def __exit__(

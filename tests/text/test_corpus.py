@@ -240,7 +240,7 @@ def test_two_processes_may_prepare_the_same_corpus(
     assert list(cache.iterdir()) == [corpus.folder]
 
 
-def test_what_a_kill_has_left_of_preparations_goes_after_a_day(cache: Path, tmp_path: Path) -> None:
+def test_what_a_kill_has_left_of_preparations_goes_when_it_has_lain_untouched(cache: Path, tmp_path: Path) -> None:
     for name, hours in ((".building-abandoned", 25), (".building-underway", 0), ("of-somebody-else", 25)):
         (cache / name).mkdir(parents=True)
         (cache / name / "tokens.raw").write_bytes(b"1234")
